@@ -1,0 +1,326 @@
+"""The loop level: what machine code is made from. Functions of statements over scalars, buffers and integer dims.
+
+Integers that address memory are `Dim`s over symbols: sizes, run-time strides (bytes), loop indices and loaded integers
+bound with `Bind`. Scalars are single-assignment `Var`s; inside a vector `For` they are varying: one per lane.
+Invariants, checked by `verify`:
+1. A `Var` is assigned once in its function, before its uses; one assigned in a body is not used outside it.
+2. Operands of a `Let` have the dtypes that its primitive asks for (see `jitgraph.ir.opdef.Scalar`).
+3. Each symbol of a `Dim` is a parameter, the index of an enclosing loop, or bound earlier.
+4. A `vector` loop holds no `Alloc`, `Library`, `Host`, `CallKernel`, `Swap` and no other vector loop.
+5. Iterations of a `vector` or `parallel` loop are independent; its carried list is empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, Union
+
+import numpy as np
+
+from jitgraph.ir.dims import DimLike
+from jitgraph.ir.graph import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A scalar; `name` is unique in the function."""
+
+    name: str
+    dtype: np.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: Any
+    dtype: np.dtype
+
+
+Operand: TypeAlias = Union[Var, Const]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Memory of elements of one dtype (bool is one byte). Element i stands at byte sum(i[k] * strides[k]).
+
+    Attributes:
+        strides: in bytes; dims over sizes or run-time stride symbols. The item size on the innermost axis makes
+            accesses whole vectors, 0 a splat, another constant or symbol a gather.
+    """
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[DimLike, ...]
+    strides: tuple[DimLike, ...]
+
+
+@dataclass(slots=True)
+class Let:
+    """var = op(*args): a primitive of the `Scalar` protocol (`op` is the method's name; `call`, `cmp`, `cast` and
+    `bitcast` carry `name`, `predicate` or their target in `attr`)."""
+
+    var: Var
+    op: str
+    args: tuple[Operand, ...]
+    attr: str = ""
+
+
+@dataclass(slots=True)
+class DimValue:
+    """var (int64) = the value of a dim; varying if it mentions the index of the vector loop around."""
+
+    var: Var
+    dim: DimLike
+
+
+@dataclass(slots=True)
+class Bind:
+    """The symbol stands for the integer `value` from here to the end of the body (data-dependent sizes, gathers)."""
+
+    symbol: str
+    value: Operand
+
+
+@dataclass(slots=True)
+class Load:
+    var: Var
+    buffer: Buffer
+    index: tuple[DimLike, ...]
+
+
+@dataclass(slots=True)
+class Store:
+    buffer: Buffer
+    index: tuple[DimLike, ...]
+    value: Operand
+
+
+@dataclass(slots=True)
+class Carry:
+    """A scalar carried by a serial loop: `inner` in the body starts as `init` and becomes `next` after each turn;
+    `result` is its value behind the loop."""
+
+    inner: Var
+    init: Operand
+    next: Operand
+    result: Var
+
+
+@dataclass(slots=True)
+class For:
+    """for symbol in range(lower, upper, step): body. `step` is a non-zero constant or a positive dim.
+
+    Attributes:
+        role: "vector" runs lanes at once (whole vectors, then a masked tail); "serial" and "parallel" turn by turn.
+        lanes: 0: the machine's width for the widest element in the body.
+    """
+
+    symbol: str
+    lower: DimLike
+    upper: DimLike
+    body: list[Stmt]
+    step: DimLike = 1
+    role: Literal["serial", "vector", "parallel"] = "serial"
+    carried: list[Carry] = field(default_factory=list)
+    lanes: int = 0
+    interleave: int = 1
+
+
+@dataclass(slots=True)
+class While:
+    """while condition: body. `test` computes `condition` from the `inner` vars before each turn."""
+
+    test: list[Stmt]
+    condition: Operand
+    body: list[Stmt]
+    carried: list[Carry]
+
+
+@dataclass(slots=True)
+class Merge:
+    """result = then if the condition held, else otherwise."""
+
+    result: Var
+    then: Operand
+    otherwise: Operand
+
+
+@dataclass(slots=True)
+class If:
+    condition: Operand
+    then: list[Stmt]
+    otherwise: list[Stmt]
+    merges: list[Merge] = field(default_factory=list)
+
+
+ReduceKind = Literal["sum", "prod", "max", "min", "any", "all", "argmax", "argmin"]
+
+
+@dataclass(slots=True)
+class Part:
+    """One accumulator of a `Reduce`: `value` of each turn goes into `result`.
+
+    Attributes:
+        order: "pairwise" is NumPy's float sum (`chunk` elements per call of its tree, chunks added one by one onto `init`);
+            "serial" goes element by element; "free" may use lanes in any grouping (min, max, integers, any, all).
+        init: value before the first element; None: the first element itself (min, max). For argmax/argmin the result
+            is the int64 position of the first extreme (NaN wins).
+        chunk: see `order`; None: everything in one pairwise call.
+    """
+
+    result: Var
+    kind: ReduceKind
+    order: Literal["pairwise", "serial", "free"]
+    value: Operand
+    init: Operand | None = None
+    chunk: DimLike | None = None
+
+
+@dataclass(slots=True)
+class Reduce:
+    """Reduce over symbol in range(extent): `body` computes the parts' values at one index. The lanes run along it."""
+
+    symbol: str
+    extent: DimLike
+    body: list[Stmt]
+    parts: list[Part]
+    lanes: int = 0
+
+
+@dataclass(slots=True)
+class Alloc:
+    """Give `buffer` memory: "scratch" at the byte `offset` of the arena that `prepare` sized, "row" in fixed-size
+    stack memory if small and constant, else like heap; "heap" from the context, freed after the call or by `Free`;
+    "result" for result slot `slot` whose size is known only now."""
+
+    buffer: Buffer
+    scope: Literal["scratch", "row", "heap", "result"]
+    offset: DimLike = 0
+    slot: int = -1
+
+
+@dataclass(slots=True)
+class Free:
+    buffer: Buffer
+
+
+@dataclass(slots=True)
+class Swap:
+    """Exchange the memory of two buffers of equal shape and strides."""
+
+    a: Buffer
+    b: Buffer
+
+
+@dataclass(slots=True)
+class Check:
+    """Leave with the error of `sites[site]` and `values` unless `condition` holds (in all active lanes; else the values
+    are those of the first lane that failed)."""
+
+    condition: Operand
+    site: int
+    values: tuple[Operand, ...] = ()
+
+
+@dataclass(slots=True)
+class CallKernel:
+    """Call another function of the program; arguments match its parameters."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    symbols: tuple[DimLike, ...]
+    scalars: tuple[Operand, ...]
+    results: tuple[Var, ...] = ()
+
+
+@dataclass(slots=True)
+class Library:
+    """Call a C function of the context's table by name, as in `cblas_dgemm`. Arguments are operands, dims (int64),
+    or buffers (their address, plus the byte offset of the index given)."""
+
+    name: str
+    args: tuple[Union[Operand, "Address", DimLike], ...]
+    result: Var | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of an element of a buffer."""
+
+    buffer: Buffer
+    index: tuple[DimLike, ...]
+
+
+@dataclass(slots=True)
+class Host:
+    """Call back into Python: `sites[site]` says whom. Inputs are buffers or scalars; results are buffers to fill, or scalars."""
+
+    site: int
+    inputs: tuple[Union[Buffer, Operand], ...]
+    outputs: tuple[Union[Buffer, Var], ...]
+
+
+@dataclass(slots=True)
+class SetResult:
+    """Store a scalar into result slot `slot`."""
+
+    slot: int
+    value: Operand
+
+
+Stmt: TypeAlias = Union[
+    Let, DimValue, Bind, Load, Store, For, While, If, Reduce, Alloc, Free, Swap, Check, CallKernel, Library, Host, SetResult
+]
+
+
+@dataclass(slots=True)
+class Function:
+    """A kernel: takes buffer addresses, int64 symbols and scalars; gives status (through checks) and scalar results.
+
+    Attributes:
+        origin: names of graph ops and the user's lines it came from, for `explain` and comments in dumps.
+    """
+
+    name: str
+    buffers: list[Buffer]
+    symbols: list[str]
+    scalars: list[Var]
+    body: list[Stmt]
+    results: list[Operand] = field(default_factory=list)
+    origin: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class EntryBuffer:
+    """A buffer of the entry that comes from outside: argument or result slot `slot`; strides that are run-time symbols
+    (`stride_symbols[k]`, "" where derived) are read from the argument's slot."""
+
+    buffer: Buffer
+    source: Literal["arg", "result"]
+    slot: int
+    stride_symbols: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Program:
+    """A whole graph at the loop level.
+
+    Attributes:
+        kernels: functions called by the entry; equal text is compiled once.
+        entry: body of the entry; `entry_buffers` and `entry_scalars` (var, argument slot) are bound before it.
+        dims: (symbol, argument slot, axis) for each size that `prepare` reads; in the order of the `dims` array.
+        guards: relations over `dims` that `prepare` tests: (relation, left, right).
+        result_dims: for each result slot that is an array with a size known before the run: its shape; None for others.
+        scratch_bytes: size of the arena, a dim over `dims`.
+        sites: what checks and host calls name.
+    """
+
+    name: str
+    kernels: list[Function]
+    entry: list[Stmt]
+    entry_buffers: list[EntryBuffer]
+    entry_scalars: list[tuple[Var, int]]
+    dims: list[tuple[str, int, int]]
+    guards: list[tuple[str, DimLike, DimLike]]
+    result_dims: list[tuple[DimLike, ...] | None]
+    scratch_bytes: DimLike
+    sites: list[Site]

@@ -1,0 +1,51 @@
+"""The dtypes of the IR: NumPy's own `np.dtype` objects, and the short names that dumps use for them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+DType = np.dtype
+
+BOOL = np.dtype(np.bool_)
+I8, I16, I32, I64 = (np.dtype(f"i{n}") for n in (1, 2, 4, 8))
+U8, U16, U32, U64 = (np.dtype(f"u{n}") for n in (1, 2, 4, 8))
+F16, F32, F64 = (np.dtype(f"f{n}") for n in (2, 4, 8))
+C64, C128 = np.dtype("c8"), np.dtype("c16")
+
+#: dtypes that compiled code computes with.
+COMPILED: tuple[DType, ...] = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
+
+_NAMES: dict[DType, str] = {
+    BOOL: "bool",
+    I8: "i8", I16: "i16", I32: "i32", I64: "i64",
+    U8: "u8", U16: "u16", U32: "u32", U64: "u64",
+    F16: "f16", F32: "f32", F64: "f64", C64: "c64", C128: "c128",
+}  # fmt: skip
+_BY_NAME = {name: dtype for dtype, name in _NAMES.items()}
+
+
+def short_name(dtype: DType) -> str:
+    """`f64` for float64, `bool` for bool; NumPy's own name for a dtype outside the compiled set."""
+    return _NAMES.get(dtype) or dtype.name
+
+
+def from_short_name(name: str) -> DType:
+    """The dtype that `short_name` prints as `name`.
+
+    Raises:
+        KeyError: `name` is no dtype of the IR.
+    """
+    return _BY_NAME[name]
+
+
+def is_float(dtype: DType) -> bool:
+    return dtype.kind == "f"
+
+
+def is_signed(dtype: DType) -> bool:
+    return dtype.kind == "i"
+
+
+def is_integer(dtype: DType) -> bool:
+    """Signed or unsigned integer; bool is not one."""
+    return dtype.kind in "iu"

@@ -1,0 +1,68 @@
+"""Every exception of jitgraph, each also the builtin that NumPy or Python raises in its place.
+
+JitgraphError
+├── TraceError (TypeError)          what cannot be captured, with the user's line and a remedy
+├── ShapeError (ValueError)         shapes that do not fit
+├── DTypeError (TypeError)          dtypes that do not fit
+├── AxisError (numpy AxisError)     an axis out of range
+├── IndexingError (IndexError)      an index out of range, a bad index
+├── VerifyError (InternalError)     a graph or loop program that breaks an invariant
+└── InternalError (RuntimeError)    a fault of jitgraph's own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitgraph.source import SourceLoc
+
+
+class JitgraphError(Exception):
+    """Base of all errors of jitgraph."""
+
+
+class TraceError(JitgraphError, TypeError):
+    """The function does something that cannot be captured in a graph."""
+
+
+class ShapeError(JitgraphError, ValueError):
+    """Shapes do not fit."""
+
+
+class DTypeError(JitgraphError, TypeError):
+    """dtypes do not fit, or are not supported."""
+
+
+class AxisError(JitgraphError, np.exceptions.AxisError):
+    """An axis is out of range."""
+
+    def __init__(self, message: str) -> None:
+        np.exceptions.AxisError.__init__(self, message)
+
+
+class IndexingError(JitgraphError, IndexError):
+    """An index is out of range or of a kind that arrays do not take."""
+
+
+class InternalError(JitgraphError, RuntimeError):
+    """An invariant of jitgraph itself is broken."""
+
+
+class VerifyError(InternalError):
+    """A graph breaks an invariant."""
+
+
+def describe(what: str, loc: SourceLoc | None = None, facts: Sequence[str] = (), remedy: str = "") -> str:
+    """The text of an error: what is wrong, the user's line, facts (one a line), how to mend it."""
+    lines = [what]
+    if loc is not None:
+        where = f"  {loc.filename.rsplit('/', 1)[-1]}:{loc.line}"
+        if loc.function:
+            where += f", in {loc.function}"
+        lines.append(f"{where}:    {loc.text}" if loc.text else where)
+    lines += [f"  {fact}" for fact in facts]
+    if remedy:
+        lines.append(f"  To mend: {remedy}")
+    return "\n".join(lines)

@@ -1,0 +1,128 @@
+"""The builder: emits ops into a block, with the casts that type rules ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from jitgraph import dtypes
+from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.opdef import REGISTRY, OpDef
+from jitgraph.ir.types import TensorType, python_type, scalar_type
+from jitgraph.source import SourceLoc
+
+_current: ContextVar[Builder | None] = ContextVar("jitgraph_builder", default=None)
+
+
+def current() -> Builder | None:
+    """The builder of the trace that runs in this context, if any."""
+    return _current.get()
+
+
+class Builder:
+    """Appends ops at an insertion point. `b.exp(x)`, `b.add(x, 1.0)`: every record is a method.
+
+    Attributes:
+        locate: answers the user's place for new ops (None: no location).
+    """
+
+    def __init__(self, graph: Graph, block: Block | None = None) -> None:
+        self.graph = graph
+        self.block = graph.body if block is None else block
+        #: Ops go in front of this one; at the end of the block when None.
+        self.before: Op | None = None
+        self.loc: SourceLoc | None = None
+        self.locate: Callable[[], SourceLoc | None] | None = None
+
+    def at_end(self, block: Block) -> Builder:
+        self.block, self.before = block, None
+        return self
+
+    def ahead_of(self, op: Op) -> Builder:
+        """Insert in front of `op`, with its location."""
+        assert op.block is not None
+        self.block, self.before, self.loc = op.block, op, op.loc
+        return self
+
+    def insert(self, op: Op) -> Op:
+        if self.before is None:
+            return self.block.append(op)
+        return self.block.insert_before(self.before, op)
+
+    def emit(
+        self,
+        defn: OpDef,
+        operands: Sequence[Value],
+        result_types: Sequence[TensorType],
+        attrs: dict[str, Any] | None = None,
+        regions: Sequence[Block] = (),
+        name: str = "",
+    ) -> Op:
+        """Emit an op as it is: operands already cast, result types given."""
+        loc = self.loc if self.locate is None else self.locate()
+        op = self.insert(Op(defn, operands, result_types, attrs, regions, loc))
+        if name:
+            for result in op.results:
+                result.name = name
+        return op
+
+    def apply(self, defn: OpDef, *operands: Any, **attrs: Any) -> tuple[Value, ...]:
+        """Emit an op with the operands cast as its type rule asks; Python and NumPy scalars become constants.
+
+        Raises:
+            whatever the type rule raises for operands that NumPy refuses.
+        """
+        values = [x if isinstance(x, Value) else self.constant(x) for x in operands]
+        signature = defn.infer([v.type for v in values], attrs)
+        if signature.operands:
+            for i, dtype in enumerate(signature.operands):
+                if dtype is not None and values[i].type.dtype != dtype:
+                    values[i] = self.cast_to(values[i], dtype)
+        return tuple(self.emit(defn, values, signature.results, attrs).results)
+
+    def cast_to(self, value: Value, dtype: np.dtype) -> Value:
+        """`value` in another dtype (as `astype`); constants are converted at once."""
+        producer = value.producer
+        if producer is not None and producer.name == "constant" and value.type.ndim == 0:
+            with np.errstate(all="ignore"):
+                return self.constant(np.asarray(producer.attrs["value"]).astype(dtype)[()])
+        return self.apply(REGISTRY["cast"], value, dtype=dtype)[0]
+
+    def constant(self, value: Any) -> Value:
+        """A constant: Python numbers keep their weak kind, NumPy scalars and small arrays their dtype."""
+        return self.emit(REGISTRY["constant"], (), (constant_type(value),), {"value": value}).results[0]
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        defn = REGISTRY.get(name)
+        if defn is None:
+            raise AttributeError(f"no operator {name!r}")
+
+        def call(*operands: Any, **attrs: Any) -> Any:
+            results = self.apply(defn, *operands, **attrs)
+            return results[0] if len(results) == 1 else results
+
+        return call
+
+
+def constant_type(value: Any) -> TensorType:
+    """The type of a constant.
+
+    Raises:
+        TypeError: `value` is no number and no numeric array.
+    """
+    if isinstance(value, np.ndarray):
+        return TensorType(value.dtype, value.shape)
+    if isinstance(value, np.generic):
+        return scalar_type(value.dtype)
+    if isinstance(value, bool):
+        return python_type("py_bool")
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            return TensorType(dtypes.U64 if 0 <= value < 2**64 else dtypes.I64, (), "py_int")
+        return python_type("py_int")
+    if isinstance(value, float):
+        return python_type("py_float")
+    raise TypeError(f"no constant of type {type(value).__name__}")

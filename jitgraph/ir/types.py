@@ -1,0 +1,301 @@
+"""Types of IR values: dtype, symbolic shape, scalar kind and memory layout; and the affine index maps of views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from jitgraph import dtypes
+from jitgraph.ir.dims import DimLike, substitute
+
+Shape: TypeAlias = tuple[DimLike, ...]
+
+#: What the user would hold: an ndarray, a NumPy scalar, a Python number, or a scalar whose kind depends on the path.
+Kind = Literal["array", "np_scalar", "py_bool", "py_int", "py_float", "py_complex", "maybe_np_float"]
+PYTHON_KINDS: tuple[Kind, ...] = ("py_bool", "py_int", "py_float", "py_complex")
+_PYTHON_DTYPES: dict[Kind, np.dtype] = {"py_bool": dtypes.BOOL, "py_int": dtypes.I64, "py_float": dtypes.F64, "py_complex": dtypes.C128}
+_KIND_OF_DTYPE: dict[np.dtype, Kind] = {dtype: kind for kind, dtype in _PYTHON_DTYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the axes of an array lie in memory; strides themselves are run-time values.
+
+    Attributes:
+        order: the axes from the outermost (largest |stride|) to the innermost.
+        breaks: positions k in `order` where `order[k]` does not continue `order[k + 1]` (stride[k] differs from
+            size[k + 1] * stride[k + 1]); the last position stands for an innermost stride other than the item size.
+        negative: axes whose stride is negative.
+        zero: axes whose stride is zero because they are broadcast.
+    """
+
+    order: tuple[int, ...]
+    breaks: tuple[int, ...] = ()
+    negative: tuple[int, ...] = ()
+    zero: tuple[int, ...] = ()
+
+    @property
+    def is_dense(self) -> bool:
+        """One gapless block of memory in some order of the axes, no stride zero or negative."""
+        return not (self.breaks or self.negative or self.zero)
+
+    @property
+    def is_c(self) -> bool:
+        return self.is_dense and self.order == tuple(range(len(self.order)))
+
+    @property
+    def is_f(self) -> bool:
+        return self.is_dense and self.order == tuple(reversed(range(len(self.order))))
+
+    def __str__(self) -> str:
+        if self.is_c:
+            return "C"
+        if self.is_f:
+            return "F"
+        parts = [f"order={list(self.order)}"]
+        parts += [f"{name}={list(v)}" for name in ("breaks", "negative", "zero") if (v := getattr(self, name))]
+        return f"strided({', '.join(parts)})"
+
+
+_C_LAYOUTS: dict[int, Layout] = {n: Layout(tuple(range(n))) for n in range(65)}
+
+
+def c_layout(ndim: int) -> Layout:
+    """C order: the last axis innermost, no gaps."""
+    return _C_LAYOUTS[ndim]
+
+
+def dense_layout(order: Sequence[int]) -> Layout:
+    """A gapless block whose axes lie in `order`, outermost first."""
+    return Layout(tuple(order))
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """dtype, shape, kind and layout of a value. Scalars have shape ()."""
+
+    dtype: np.dtype
+    shape: Shape = ()
+    kind: Kind = "array"
+    layout: Layout = field(default=None)  # type: ignore[assignment]  # filled below, so that C order needs no mention
+
+    def __post_init__(self) -> None:
+        if self.layout is None:
+            object.__setattr__(self, "layout", _C_LAYOUTS[len(self.shape)])
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_python(self) -> bool:
+        """A Python number: weak in promotion (NEP 50)."""
+        return self.kind in PYTHON_KINDS
+
+    @property
+    def is_scalar(self) -> bool:
+        """Held in a register: any kind but `array` (a 0-d array is held in memory when it escapes)."""
+        return self.kind != "array"
+
+    def with_shape(self, shape: Shape, layout: Layout | None = None) -> TensorType:
+        return TensorType(self.dtype, shape, "array", layout)  # type: ignore[arg-type]
+
+    def with_dtype(self, dtype: np.dtype) -> TensorType:
+        return replace(self, dtype=dtype)
+
+    def __str__(self) -> str:
+        name = dtypes.short_name(self.dtype)
+        if self.kind == "array":
+            text = f"{name}[{', '.join(str(d) for d in self.shape)}]"
+            return text if self.layout.is_c else f"{text}:{self.layout}"
+        return f"np.{name}" if self.kind == "np_scalar" else self.kind
+
+
+def python_type(kind: Kind) -> TensorType:
+    """The type of a Python number: `py_int` is held as int64, `py_float` as float64."""
+    return TensorType(_PYTHON_DTYPES[kind], (), kind)
+
+
+def scalar_type(dtype: np.dtype) -> TensorType:
+    return TensorType(dtype, (), "np_scalar")
+
+
+def python_kind_of(dtype: np.dtype) -> Kind:
+    """The Python kind that holds `dtype` (int64 is `py_int`).
+
+    Raises:
+        KeyError: no Python number is held in that dtype.
+    """
+    return _KIND_OF_DTYPE[dtype]
+
+
+def elementwise_layout(ndim: int, operands: Sequence[TensorType]) -> Layout:
+    """Layout of the fresh result of an elementwise operation, as NumPy's iterator chooses it with order "K".
+
+    Source: the rule of `npyiter_find_best_axis_ordering`: an insertion sort of the axes, from the last to the first, by
+    |stride|, where the first operand that has both strides decides unless a later one says "keep".
+    """
+    ranks: list[dict[int, int]] = []
+    for t in operands:
+        if t.ndim == 0:
+            continue
+        if t.ndim == ndim and t.layout.order != _C_LAYOUTS[ndim].order:
+            pass
+        shift = ndim - t.ndim
+        ranks.append(
+            {
+                axis + shift: position
+                for position, axis in enumerate(t.layout.order)
+                if t.shape[axis] != 1 and axis not in t.layout.zero
+            }
+        )
+    if not ranks or all(list(r) == sorted(r) for r in ranks):
+        return _C_LAYOUTS[ndim]
+    inner_first: list[int] = []
+    for axis in reversed(range(ndim)):
+        at = len(inner_first)
+        for k in range(len(inner_first) - 1, -1, -1):
+            ambiguous, swap = True, False
+            for rank in ranks:
+                if axis in rank and inner_first[k] in rank:
+                    if rank[inner_first[k]] > rank[axis]:  # the inner axis has the smaller stride: keep
+                        swap = False
+                    elif ambiguous:
+                        swap = True
+                    ambiguous = False
+            if not ambiguous:
+                if not swap:
+                    break
+                at = k
+        inner_first.insert(at, axis)
+    return dense_layout(inner_first[::-1])
+
+
+@dataclass(frozen=True, slots=True)
+class AxisMap:
+    """Index into one axis of a base array: `offset + step * d[axis]`; `axis` None means the constant `offset`."""
+
+    offset: DimLike
+    step: DimLike = 1
+    axis: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMap:
+    """An affine view of a base array: which element of the base stands at each index of the view.
+
+    Attributes:
+        shape: the shape of the view.
+        axes: one `AxisMap` for each axis of the base. View axes that no base axis mentions are broadcast.
+
+    Text: `(d0: n - 2, d1: m) -> (d0 + 1, d1)`.
+    """
+
+    shape: Shape
+    axes: tuple[AxisMap, ...]
+
+    @staticmethod
+    def identity(shape: Shape) -> IndexMap:
+        return IndexMap(shape, tuple(AxisMap(0, 1, k) for k in range(len(shape))))
+
+    @staticmethod
+    def permute(shape: Shape, perm: Sequence[int]) -> IndexMap:
+        """Axis k of the view is axis perm[k] of the base."""
+        where = {axis: k for k, axis in enumerate(perm)}
+        return IndexMap(tuple(shape[p] for p in perm), tuple(AxisMap(0, 1, where[a]) for a in range(len(shape))))
+
+    @staticmethod
+    def broadcast(shape: Shape, to: Shape) -> IndexMap:
+        """The view of an array of `shape` broadcast to `to`; only axes that are literally 1 are stretched."""
+        shift = len(to) - len(shape)
+        axes = tuple(
+            AxisMap(0, 1, k + shift) if d == to[k + shift] else AxisMap(0, 0, None) for k, d in enumerate(shape)
+        )
+        return IndexMap(to, axes)
+
+    def is_identity(self, base_shape: Shape) -> bool:
+        return self.shape == base_shape and all(
+            m.axis == k and m.offset == 0 and m.step == 1 for k, m in enumerate(self.axes)
+        )
+
+    def then(self, outer: IndexMap) -> IndexMap:
+        """The map of the view `outer` taken of this view."""
+        axes = []
+        for m in self.axes:
+            if m.axis is None:
+                axes.append(m)
+                continue
+            o = outer.axes[m.axis]
+            axes.append(AxisMap(m.offset + m.step * o.offset, m.step * o.step if o.axis is not None else 1, o.axis))
+        return IndexMap(outer.shape, tuple(axes))
+
+    def index(self, at: Sequence[DimLike]) -> tuple[DimLike, ...]:
+        """The base index of the view's element `at`."""
+        return tuple(m.offset if m.axis is None else m.offset + m.step * at[m.axis] for m in self.axes)
+
+    def substitute(self, env: dict[str, DimLike]) -> IndexMap:
+        return IndexMap(
+            tuple(substitute(d, env) for d in self.shape),
+            tuple(AxisMap(substitute(m.offset, env), substitute(m.step, env), m.axis) for m in self.axes),
+        )
+
+    def layout(self, base: TensorType) -> Layout:
+        """Memory layout of the view of `base`."""
+        uses: dict[int, int] = {}
+        for base_axis, m in enumerate(self.axes):
+            if m.axis is not None:
+                uses[m.axis] = base_axis
+        zero = [k for k in range(len(self.shape)) if k not in uses or uses[k] in base.layout.zero]
+        order: list[int] = []
+        breaks: set[int] = set()
+        negative = []
+        base_order = base.layout.order
+        gap = False  # a base axis between the last view axis and the next one was cut away or sliced
+        for position, base_axis in enumerate(base_order):
+            m = self.axes[base_axis]
+            continues = position > 0 and (position - 1) not in base.layout.breaks
+            whole = m.axis is not None and m.step == 1 and m.offset == 0 and self.shape[m.axis] == base.shape[base_axis]
+            if m.axis is None:
+                gap = gap or base.shape[base_axis] != 1
+                continue
+            if order and (gap or not continues or not (whole or _sign(m.step) < 0 and self._reverses(m, base.shape[base_axis]))):
+                breaks.add(len(order) - 1)
+            if m.axis in order:  # a diagonal: two base axes step together
+                breaks.update((max(order.index(m.axis) - 1, 0), len(order) - 1))
+                gap = True
+                continue
+            order.append(m.axis)
+            gap = abs(m.step) != 1 if isinstance(m.step, int) else True
+            if (_sign(m.step) < 0) != (base_axis in base.layout.negative):
+                negative.append(m.axis)
+        if order and (gap or len(base_order) - 1 in base.layout.breaks or any(self.axes[a].axis is None and base.shape[a] != 1 for a in base_order[-1:])):
+            breaks.add(len(order) - 1)
+        if len({k in negative for k in order}) > 1:  # a run of mixed signs never merges
+            breaks.update(k for k in range(len(order) - 1) if (order[k] in negative) != (order[k + 1] in negative))
+        free = [k for k in range(len(self.shape)) if k not in order]
+        return Layout(tuple(order + free), tuple(sorted(breaks)), tuple(sorted(negative)), tuple(zero))
+
+    def _reverses(self, m: AxisMap, size: DimLike) -> bool:
+        return m.axis is not None and m.step == -1 and self.shape[m.axis] == size
+
+    def __str__(self) -> str:
+        heads = ", ".join(f"d{k}: {d}" for k, d in enumerate(self.shape))
+        return f"({heads}) -> ({', '.join(_axis_text(m) for m in self.axes)})"
+
+
+def _sign(step: DimLike) -> int:
+    """-1 for a step known to be negative, else 1: run-time steps are normalised to be positive by the front end."""
+    return -1 if isinstance(step, int) and step < 0 else 1
+
+
+def _axis_text(m: AxisMap) -> str:
+    if m.axis is None:
+        return str(m.offset)
+    if isinstance(m.step, int):
+        body = f"d{m.axis}" if m.step == 1 else f"{m.step}*d{m.axis}"
+    else:
+        body = f"({m.step})*d{m.axis}"
+    return body if m.offset == 0 else f"{body} + ({m.offset})"
