@@ -91,15 +91,19 @@ class Assembler:
         block: label of the block being written, for phis.
         has_fma: whether the target multiplies and adds with one rounding in hardware. `fma` is exact either way (a
             library call per lane without it); `muladd` and the recipes of `vecmath` choose by this flag.
+        has_avx512: whether x86's AVX-512 instructions are there (F, DQ, VL), for which `vecmath` has shorter recipes.
         flags: fast-math flags for every floating-point instruction that follows, such as `"reassoc contract"`.
     """
 
-    __slots__ = ("_count", "_declared", "_flags", "_open", "_phis", "_splats", "block", "has_fma", "lines")
+    __slots__ = ("_count", "_declared", "_flags", "_open", "_phis", "_splats", "block", "has_avx512", "has_fma", "lines")
 
-    def __init__(self, *, has_fma: bool = True, flags: str = "", entry: str = "entry") -> None:
+    def __init__(
+        self, *, has_fma: bool = True, has_avx512: bool = False, flags: str = "", entry: str = "entry"
+    ) -> None:
         self.lines: list[str] = [f"{entry}:"]
         self.block = entry
         self.has_fma = has_fma
+        self.has_avx512 = has_avx512
         self._flags = f"{flags} " if flags else ""
         self._count = 0
         self._open = True  # whether the current block still lacks its terminator

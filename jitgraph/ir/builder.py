@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.dims import DimLike, as_symbol, evaluate, symbols
+from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.source import SourceLoc
@@ -20,6 +21,21 @@ _current: ContextVar[Builder | None] = ContextVar("jitgraph_builder", default=No
 def current() -> Builder | None:
     """The builder of the trace that runs in this context, if any."""
     return _current.get()
+
+
+#: Each relation as (relation of a guard, operands swapped, negated guard).
+_GUARDS: dict[str, tuple[Literal["==", "!=", ">=", "<"], bool, Literal["==", "!=", ">=", "<"]]] = {
+    "==": ("==", False, "!="),
+    "!=": ("!=", False, "=="),
+    ">=": (">=", False, "<"),
+    "<": ("<", False, ">="),
+    "<=": (">=", True, "<"),
+    ">": ("<", True, ">="),
+}
+
+
+class Undecided(Exception):  # noqa: N818  # an answer, not an error of the user's
+    """A relation of sizes that is neither provable nor a matter of argument sizes: it needs a run-time form."""
 
 
 class Builder:
@@ -36,6 +52,8 @@ class Builder:
         self.before: Op | None = None
         self.loc: SourceLoc | None = None
         self.locate: Callable[[], SourceLoc | None] | None = None
+        #: Answers of `decide`: (guard relation, left - right) to whether it holds.
+        self._decided: dict[tuple[str, DimLike], bool] = {}
 
     def at_end(self, block: Block) -> Builder:
         self.block, self.before = block, None
@@ -94,6 +112,65 @@ class Builder:
     def constant(self, value: Any) -> Value:
         """A constant: Python numbers keep their weak kind, NumPy scalars and small arrays their dtype."""
         return self.emit(REGISTRY["constant"], (), (constant_type(value),), {"value": value}).results[0]
+
+    def prove(self, relation: str, a: DimLike, b: DimLike) -> bool | None:
+        """Whether `a relation b` (`== != < <= > >=`) follows from facts and earlier decisions; None: unknown."""
+        guard, swapped, _ = _GUARDS[relation]
+        if swapped:
+            a, b = b, a
+        difference = a - b
+        facts = self.graph.facts
+        if guard in ("==", "!="):
+            equal: bool | None
+            if isinstance(difference, int):
+                equal = difference == 0
+            else:
+                equal = self._decided.get(("==", difference))
+                if equal is None:
+                    equal = self._decided.get(("==", -difference))
+                if equal is None and (facts.is_ne(a, b) or self._not_one(a, b) or self._not_one(b, a)):
+                    equal = False
+            return equal if equal is None or guard == "==" else not equal
+        if isinstance(difference, int):
+            at_least: bool | None = difference >= 0
+        else:
+            at_least = self._decided.get((">=", difference))
+            if at_least is None:
+                at_least = True if facts.is_le(b, a) else False if facts.is_lt(a, b) else None
+        return at_least if at_least is None or guard == ">=" else not at_least
+
+    def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
+        """Whether `a relation b` holds: by proof, else as the example sizes say, under a new guard of the graph.
+
+        Raises:
+            Undecided: not provable, and a symbol in it is no argument's size (or has no example value).
+        """
+        known = self.prove(relation, a, b)
+        if known is not None:
+            return known
+        env: dict[str, int] = {}
+        for name in {**symbols(a), **symbols(b)}:
+            symbol = self.graph.symbols[name]
+            if symbol.origin != "arg" or symbol.hint is None:
+                raise Undecided(f"{a} {relation} {b}")
+            env[name] = symbol.hint
+        guard, swapped, negated = _GUARDS[relation]
+        if swapped:
+            a, b = b, a
+        difference = a - b
+        value = evaluate(difference, env)
+        truth = {"==": value == 0, "!=": value != 0, ">=": value >= 0, "<": value < 0}[guard]
+        loc = self.loc if self.locate is None else self.locate()
+        self.graph.add_guard(Guard(guard if truth else negated, a, b, loc))
+        if guard in ("==", "!="):
+            self._decided["==", difference] = truth == (guard == "==")
+        else:
+            self._decided[">=", difference] = truth == (guard == ">=")
+        return truth
+
+    def _not_one(self, a: DimLike, b: DimLike) -> bool:
+        name = as_symbol(a) if b == 1 else None
+        return name is not None and self.graph.symbols[name].not_one
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         defn = REGISTRY.get(name)

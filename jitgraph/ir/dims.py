@@ -264,7 +264,8 @@ def symbols(d: DimLike) -> dict[str, None]:
     return found
 
 
-def _apply_atom(op: str, args: list[DimLike]) -> DimLike:
+def apply_atom(op: str, args: list[DimLike]) -> DimLike:
+    """The integer function `op` (floordiv, mod, min, max, ne1) of `args`."""
     if op == "floordiv":
         return floordiv(args[0], args[1])
     if op == "mod":
@@ -288,7 +289,7 @@ def substitute(d: DimLike, env: Mapping[str, DimLike]) -> DimLike:
                 factor = env.get(atom.name)
                 factor = _symbol_of(atom) if factor is None else factor
             else:
-                factor = _apply_atom(atom.op, [substitute(a, env) for a in atom.args if not isinstance(a, str)])
+                factor = apply_atom(atom.op, [substitute(a, env) for a in atom.args if not isinstance(a, str)])
             product = product * factor
         total = total + product
     return total
@@ -517,7 +518,7 @@ def parse_dim(text: str) -> DimLike:
             args.append(total())
         if take() != ")" or token not in ("floordiv", "mod", "min", "max", "ne1"):
             raise ValueError(f"{text!r} is no size")
-        return _apply_atom(token, args)
+        return apply_atom(token, args)
 
     def product() -> DimLike:
         value = factor()

@@ -292,11 +292,45 @@ class Graph:
         if op.block is not None:
             op.block.unlink(op)
 
+    def clone(self) -> Graph:
+        """A copy that shares types, attributes and locations but no value, op or block."""
+        other = Graph(self.name)
+        other.symbols, other.guards, other.sites = dict(self.symbols), list(self.guards), list(self.sites)
+        other.facts, other.hidden, other.results = self.facts.copy(), list(self.hidden), list(self.results)
+        other.fast_math = self.fast_math
+        copy_block(self.body, other.body, {})
+        return other
+
     def replace(self, op: Op, values: Sequence[Value]) -> None:
         """Replace the results of `op` by `values` (same types) and erase it; names are handed on."""
         for old, new in zip(op.results, values, strict=True):
             old.replace_all_uses_with(new)
         self.erase(op)
+
+    def __str__(self) -> str:
+        from jitgraph.ir.printer import print_graph  # the printer stands on this module
+
+        return print_graph(self)
+
+
+def copy_block(source: Block, target: Block, values: dict[Value, Value]) -> None:
+    """Append copies of the arguments and ops of `source` to `target`.
+
+    Args:
+        values: what stands for values from outside `source` (missing: the value itself); copies are added to it.
+    """
+    for arg in source.args:
+        values[arg] = target.add_arg(arg.type, arg.name)
+    for op in source.ops():
+        regions = [Block() for _ in op.regions]
+        copy = Op(op.defn, [values.get(v, v) for v in op.operands], [], dict(op.attrs), regions, op.loc)
+        for r in op.results:
+            value = Value(r.type, r.name, copy, r.index)
+            copy.results.append(value)
+            values[r] = value
+        target.append(copy)
+        for inner, region in zip(op.regions, regions, strict=True):
+            copy_block(inner, region, values)
 
 
 def _walk_back(block: Block) -> Iterator[Op]:

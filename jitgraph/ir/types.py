@@ -212,7 +212,7 @@ class IndexMap:
         """The view of an array of `shape` broadcast to `to`; only axes that are literally 1 are stretched."""
         shift = len(to) - len(shape)
         axes = tuple(
-            AxisMap(0, 1, k + shift) if d == to[k + shift] else AxisMap(0, 0, None) for k, d in enumerate(shape)
+            AxisMap(0, 1, k + shift) if d == to[k + shift] else AxisMap(0) for k, d in enumerate(shape)
         )
         return IndexMap(to, axes)
 
@@ -292,10 +292,14 @@ def _sign(step: DimLike) -> int:
 
 
 def _axis_text(m: AxisMap) -> str:
+    """`d0 + 1`, `2*d0`, `-d0 + n - 1`, `(s)*d0`, or the constant offset."""
     if m.axis is None:
         return str(m.offset)
     if isinstance(m.step, int):
-        body = f"d{m.axis}" if m.step == 1 else f"{m.step}*d{m.axis}"
+        body = {1: "", -1: "-"}.get(m.step, f"{m.step}*") + f"d{m.axis}"
     else:
         body = f"({m.step})*d{m.axis}"
-    return body if m.offset == 0 else f"{body} + ({m.offset})"
+    if m.offset == 0:
+        return body
+    offset = str(m.offset)
+    return f"{body} - {offset[1:]}" if offset[0] == "-" else f"{body} + {offset}"

@@ -1,0 +1,7 @@
+"""`python -m jitgraph`."""
+
+import sys
+
+from jitgraph.cli import main
+
+sys.exit(main())

@@ -1,0 +1,147 @@
+"""The disk cache: one file an entry, checksummed, replaced atomically, shared by processes, capped in size.
+
+File: 8 bytes magic, 32 bytes SHA-256 of the rest, 4 bytes length of a JSON header, the header, the object code.
+Whatever is wrong with a file or the folder is a miss, never an error: nothing of the user's depends on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jitgraph.config import config
+
+_MAGIC = b"jitgrph1"
+_SUFFIX = ".jgo"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is stored: object code, and a JSON-able header that the loader needs."""
+
+    header: dict[str, Any]
+    code: bytes
+
+
+def folder() -> Path:
+    """The cache's folder (not created here)."""
+    if config.cache_dir:
+        return Path(config.cache_dir)
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base:
+        return Path(base) / "jitgraph"
+    from platformdirs import user_cache_path  # only without XDG: the import costs some milliseconds
+
+    return user_cache_path("jitgraph", appauthor=False)
+
+
+def _path(key: str) -> Path:
+    return folder() / key[:2] / (key + _SUFFIX)
+
+
+def load(key: str) -> Entry | None:
+    """The entry of `key`, or None if there is none that can be trusted."""
+    if not config.cache:
+        return None
+    path = _path(key)
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    entry = _decode(data)
+    if entry is None:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # least recently used goes first
+    return entry
+
+
+def _decode(data: bytes) -> Entry | None:
+    if len(data) < 44 or data[:8] != _MAGIC or hashlib.sha256(data[40:]).digest() != data[8:40]:
+        return None
+    (size,) = struct.unpack_from("<I", data, 40)
+    try:
+        header = json.loads(data[44 : 44 + size])
+    except ValueError:
+        return None
+    return Entry(header, data[44 + size :]) if isinstance(header, dict) else None
+
+
+def store(key: str, entry: Entry) -> bool:
+    """Write an entry; False if the folder cannot be written. A reader sees the old file or the new one, never a part."""
+    if not config.cache:
+        return False
+    header = json.dumps(entry.header, sort_keys=True).encode()
+    body = struct.pack("<I", len(header)) + header + entry.code
+    data = _MAGIC + hashlib.sha256(body).digest() + body
+    path = _path(key)
+    name = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        with os.fdopen(handle, "wb") as f:
+            f.write(data)
+        os.replace(name, path)
+    except OSError:
+        if name:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        return False
+    _trim_sometimes(key)
+    return True
+
+
+def files() -> Iterator[tuple[Path, os.stat_result]]:
+    """All entry files with their status; files that vanish meanwhile are left out."""
+    try:
+        for path in folder().glob("*/*" + _SUFFIX):
+            with contextlib.suppress(OSError):
+                yield path, path.stat()
+    except OSError:
+        return
+
+
+def _trim_sometimes(key: str) -> None:
+    """Every 16th entry (by key) looks at the folder's size, so that storing stays cheap."""
+    if int(key[:2], 16) % 16 == 0:
+        trim(config.cache_bytes)
+
+
+def trim(cap_bytes: int) -> int:
+    """Remove the least recently used entries until at most `cap_bytes` remain; answers how many were removed."""
+    found = sorted(files(), key=lambda f: f[1].st_mtime, reverse=True)
+    total = removed = 0
+    for path, status in found:
+        total += status.st_size
+        if total > cap_bytes:
+            with contextlib.suppress(OSError):
+                path.unlink()
+                removed += 1
+    return removed
+
+
+def verify() -> tuple[int, int]:
+    """(good, damaged) entries; damaged ones are removed."""
+    good = damaged = 0
+    for path, _ in files():
+        try:
+            entry = _decode(path.read_bytes())
+        except OSError:
+            continue
+        if entry is None:
+            damaged += 1
+            with contextlib.suppress(OSError):
+                path.unlink()
+        else:
+            good += 1
+    return good, damaged

@@ -1,0 +1,269 @@
+"""Polynomial coefficients, lowest degree first; made by bench/vecmath_fit.py, not to be edited by hand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_h = float.fromhex
+Coefficients = dict[str, tuple[float, ...]]
+
+EXP: Final[Coefficients] = {
+    # exp(r) = 1 + r + r^2 P(r); error 2^-28.2
+    "float": (
+        _h("0x1.fffffc0000000p-2"),
+        _h("0x1.55548c0000000p-3"),
+        _h("0x1.5558580000000p-5"),
+        _h("0x1.123dc60000000p-7"),
+        _h("0x1.6ac5420000000p-10"),
+    ),
+    # exp(r) = 1 + r + r^2 P(r); error 2^-56.4
+    "double": (
+        _h("0x1.000000000000ap-1"),
+        _h("0x1.55555555554fap-3"),
+        _h("0x1.555555555087ep-5"),
+        _h("0x1.1111111127c00p-7"),
+        _h("0x1.6c16c18429e54p-10"),
+        _h("0x1.a01a012a4fadfp-13"),
+        _h("0x1.a0199a0cbf682p-16"),
+        _h("0x1.71df25626b8c6p-19"),
+        _h("0x1.28ad729246084p-22"),
+        _h("0x1.ad7f579140f35p-26"),
+    ),
+}
+
+EXP2: Final[Coefficients] = {
+    # 2^r = 1 + r P(r); error 2^-26.3
+    "float": (
+        _h("0x1.62e4300000000p-1"),
+        _h("0x1.ebfb940000000p-3"),
+        _h("0x1.c6af9e0000000p-5"),
+        _h("0x1.3b67fa0000000p-7"),
+        _h("0x1.5ef5480000000p-10"),
+        _h("0x1.17bece0000000p-13"),
+    ),
+    # 2^r = 1 + r P(r); error 2^-55.7
+    "double": (
+        _h("0x1.62e42fefa39efp-1"),
+        _h("0x1.ebfbdff82c5b3p-3"),
+        _h("0x1.c6b08d704a26fp-5"),
+        _h("0x1.3b2ab6fb9dabcp-7"),
+        _h("0x1.5d87fe78456dap-10"),
+        _h("0x1.430913160bb5dp-13"),
+        _h("0x1.ffcbfe72d543bp-17"),
+        _h("0x1.62bfb6b620777p-20"),
+        _h("0x1.b5203821dbefap-24"),
+        _h("0x1.e636afe2e7936p-28"),
+        _h("0x1.f1b18f91edafap-32"),
+    ),
+}
+
+EXPM1: Final[Coefficients] = {
+    # expm1(r) = r + r^2 P(r); error 2^-26.5
+    "float": (
+        _h("0x1.0000020000000p-1"),
+        _h("0x1.55555c0000000p-3"),
+        _h("0x1.5551be0000000p-5"),
+        _h("0x1.11012a0000000p-7"),
+        _h("0x1.6f496a0000000p-10"),
+        _h("0x1.b13c0a0000000p-13"),
+    ),
+    # expm1(r) = r + r^2 P(r); error 2^-57.7
+    "double": (
+        _h("0x1.0000000000000p-1"),
+        _h("0x1.5555555555556p-3"),
+        _h("0x1.55555555555dcp-5"),
+        _h("0x1.1111111110f3ep-7"),
+        _h("0x1.6c16c16bf42cfp-10"),
+        _h("0x1.a01a01a09542ap-13"),
+        _h("0x1.a01a02188c0b9p-16"),
+        _h("0x1.71de397cdedcep-19"),
+        _h("0x1.27e430a8528d0p-22"),
+        _h("0x1.ae657977698ffp-26"),
+        _h("0x1.20344b920aeafp-29"),
+        _h("0x1.612b12a9b331ap-33"),
+    ),
+}
+
+LOG: Final[Coefficients] = {
+    # log(1 + f) = f - f^2/2 + f^3 P(f); error 2^-27.2
+    "float": (
+        _h("0x1.5555540000000p-2"),
+        _h("-0x1.0002260000000p-2"),
+        _h("0x1.99a0080000000p-3"),
+        _h("-0x1.5472440000000p-3"),
+        _h("0x1.22da1a0000000p-3"),
+        _h("-0x1.0d853e0000000p-3"),
+        _h("0x1.055ba00000000p-3"),
+        _h("-0x1.38b6520000000p-4"),
+    ),
+    # 2 atanh(s) = 2 s + s z P(z), z = s^2, s = f / (2 + f); error 2^-59.5
+    "double": (
+        _h("0x1.5555555555592p-1"),
+        _h("0x1.999999997ff5fp-2"),
+        _h("0x1.24924941dbb9dp-2"),
+        _h("0x1.c71c5219990b1p-3"),
+        _h("0x1.74663bc3a83fbp-3"),
+        _h("0x1.39a207e1583e6p-3"),
+        _h("0x1.2f027bb338c7cp-3"),
+    ),
+}
+
+SIN: Final[Coefficients] = {
+    # sin(r) = r + r z P(z), z = r^2; error 2^-27.9
+    "float": (
+        _h("-0x1.5555460000000p-3"),
+        _h("0x1.1107780000000p-7"),
+        _h("-0x1.9953fe0000000p-13"),
+    ),
+    # sin(r) = r + r z P(z), z = r^2; error 2^-57.9
+    "double": (
+        _h("-0x1.5555555555548p-3"),
+        _h("0x1.111111110f730p-7"),
+        _h("-0x1.a01a019be924bp-13"),
+        _h("0x1.71de35553117fp-19"),
+        _h("-0x1.ae5e4b8a6b38bp-26"),
+        _h("0x1.5d8b5802bcc67p-33"),
+    ),
+}
+
+COS: Final[Coefficients] = {
+    # cos(r) = 1 - z/2 + z^2 P(z), z = r^2; error 2^-33.0
+    "float": (
+        _h("0x1.55554a0000000p-5"),
+        _h("-0x1.6c0c280000000p-10"),
+        _h("0x1.99e80e0000000p-16"),
+    ),
+    # cos(r) = 1 - z/2 + z^2 P(z), z = r^2; error 2^-63.9
+    "double": (
+        _h("0x1.555555555554bp-5"),
+        _h("-0x1.6c16c16c15013p-10"),
+        _h("0x1.a01a019c8ed06p-16"),
+        _h("-0x1.27e4f7f141340p-22"),
+        _h("0x1.1ee9db8ea076bp-29"),
+        _h("-0x1.8fa65f1203aeap-37"),
+    ),
+}
+
+TAN: Final[Coefficients] = {
+    # tan(r) = r + r z P(z), z = r^2; error 2^-29.6
+    "float": (
+        _h("0x1.5555600000000p-2"),
+        _h("0x1.110d9e0000000p-3"),
+        _h("0x1.bad9c20000000p-5"),
+        _h("0x1.5cc0d40000000p-6"),
+        _h("0x1.62cb2e0000000p-7"),
+        _h("0x1.9c13080000000p-14"),
+        _h("0x1.1e91ae0000000p-8"),
+    ),
+    # tan(r) = r + r z P(z), z = r^2; error 2^-56.2
+    "double": (
+        _h("0x1.55555555554f1p-2"),
+        _h("0x1.11111111183c1p-3"),
+        _h("0x1.ba1ba1b461011p-5"),
+        _h("0x1.664f49aa51073p-6"),
+        _h("0x1.226e122654a8ep-7"),
+        _h("0x1.d6d93af1afd3dp-9"),
+        _h("0x1.7d5b05f92f10ap-10"),
+        _h("0x1.37fd5bb115f21p-11"),
+        _h("0x1.d24fe3c08a4f9p-13"),
+        _h("0x1.1e6c526cf61fdp-13"),
+        _h("-0x1.bbe9e984bb96dp-16"),
+        _h("0x1.777923b49e1d5p-14"),
+        _h("-0x1.78c20f63e24f7p-15"),
+        _h("0x1.5e2cca5d82c2dp-16"),
+    ),
+}
+
+TANH: Final[Coefficients] = {
+    # tanh(x) = x + x z P(z), z = x^2, |x| < 1; error 2^-27.7
+    "float": (
+        _h("-0x1.55553c0000000p-2"),
+        _h("0x1.110be40000000p-3"),
+        _h("-0x1.b9623a0000000p-5"),
+        _h("0x1.6009b40000000p-6"),
+        _h("-0x1.0460660000000p-7"),
+        _h("0x1.2da26a0000000p-9"),
+        _h("-0x1.77d4f20000000p-12"),
+    ),
+    # tanh(x) = x + x z P(z), z = x^2, |x| < 1; error 2^-56.2
+    "double": (
+        _h("-0x1.555555555550fp-2"),
+        _h("0x1.111111110d7dfp-3"),
+        _h("-0x1.ba1ba1b80fda0p-5"),
+        _h("0x1.664f483685da7p-6"),
+        _h("-0x1.226e2ebcb3cd2p-7"),
+        _h("0x1.d6d30fa80e8b7p-9"),
+        _h("-0x1.7d9bc924540e6p-10"),
+        _h("0x1.35212a05a1bafp-11"),
+        _h("-0x1.f335ccf60e3dap-13"),
+        _h("0x1.8d794ca779899p-14"),
+        _h("-0x1.2eb01b6e61712p-15"),
+        _h("0x1.9e04471b93dabp-17"),
+        _h("-0x1.cacbe5c6fd3a5p-19"),
+        _h("0x1.5f270a23be7bdp-21"),
+        _h("-0x1.0d03cd126e263p-24"),
+    ),
+}
+
+ERF: Final[Coefficients] = {
+    # erf(x) = x + x P(z), z = x^2, below the crossover; error 2^-30.0
+    "float": (
+        _h("0x1.06eba80000000p-3"),
+        _h("-0x1.8127400000000p-2"),
+        _h("0x1.ce2d640000000p-4"),
+        _h("-0x1.b801220000000p-6"),
+        _h("0x1.544ad80000000p-8"),
+        _h("-0x1.a615420000000p-11"),
+        _h("0x1.4f9be00000000p-14"),
+    ),
+    # erf(x) = x + x P(z), z = x^2, below the crossover; error 2^-56.3
+    "double": (
+        _h("0x1.06eba8214db69p-3"),
+        _h("-0x1.812746b037a25p-2"),
+        _h("0x1.ce2f21a0458e7p-4"),
+        _h("-0x1.b82ce313555f2p-6"),
+        _h("0x1.565bcd2c83cc5p-8"),
+        _h("-0x1.c02db93adee03p-11"),
+        _h("0x1.f9a3ba6a0af38p-14"),
+        _h("-0x1.f4dd0a0e20083p-17"),
+        _h("0x1.ba6a801b68ee1p-20"),
+        _h("-0x1.639e4a3d1df5bp-23"),
+        _h("0x1.1370fc11ac484p-26"),
+        _h("-0x1.c6d791c160e10p-30"),
+        _h("0x1.3eb7500099d51p-33"),
+    ),
+}
+
+ERF_TAIL: Final[Coefficients] = {
+    # erfc(x) = exp(-x (1 + P(x))), above the crossover; error 2^-28.4
+    "float": (
+        _h("0x1.072f020000000p-3"),
+        _h("0x1.457fd40000000p-1"),
+        _h("0x1.af08260000000p-4"),
+        _h("-0x1.76b8f20000000p-6"),
+        _h("0x1.a4a1fa0000000p-9"),
+        _h("-0x1.bf4dc20000000p-13"),
+    ),
+    # erfc(x) = exp(-x (1 + P(x))), above the crossover; error 2^-61.5
+    "double": (
+        _h("0x1.06ebacbcc8509p-3"),
+        _h("0x1.45f2f9112e120p-1"),
+        _h("0x1.a4f74f64b8ff1p-4"),
+        _h("-0x1.39889c067af34p-6"),
+        _h("-0x1.8cba2b3de8de2p-13"),
+        _h("0x1.b30428b63ec47p-10"),
+        _h("-0x1.1a0e05f0575e8p-11"),
+        _h("-0x1.11c338d26b418p-15"),
+        _h("0x1.eb1f68eb13f9bp-14"),
+        _h("-0x1.1c4d98b67cef0p-14"),
+        _h("0x1.aaf29a612078cp-16"),
+        _h("-0x1.df9b84956f5eap-18"),
+        _h("0x1.a2957ef8b6431p-20"),
+        _h("-0x1.1d1cee4346ce0p-22"),
+        _h("0x1.2ac84b6232135p-25"),
+        _h("-0x1.d25445e78d6acp-29"),
+        _h("0x1.feed5bfb0ad2cp-33"),
+        _h("-0x1.5ea9f5726a163p-37"),
+        _h("0x1.c59cb9d9d9fb3p-43"),
+    ),
+}

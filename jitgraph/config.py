@@ -1,0 +1,91 @@
+"""Every setting of jitgraph: one record each, with type, default, environment variable and meaning.
+
+`config.dump` reads a setting, `config.update(dump="fuse,llvm")` changes some for the process, `with config.override(...)`
+for a block. The environment is read once, at import.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+def _switch(text: str) -> bool:
+    return text.strip().lower() not in ("", "0", "no", "off", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    env: str
+    default: Any
+    parse: Callable[[str], Any]
+    doc: str
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("cache", "JITGRAPH_CACHE", True, _switch, "Use the disk cache."),
+    Setting("cache_dir", "JITGRAPH_CACHE_DIR", "", str, "Folder of the disk cache; empty: the user's cache folder."),
+    Setting("cache_bytes", "JITGRAPH_CACHE_BYTES", 256 << 20, int, "Size cap of the disk cache, bytes; least recently used entries go."),
+    Setting("entries", "JITGRAPH_ENTRIES", 128, int, "Specialisations kept per function (least recently used go)."),
+    Setting("check", "JITGRAPH_CHECK", False, _switch, "Run NumPy beside every compiled call and compare."),
+    Setting("cpu", "JITGRAPH_CPU", "", str, "CPU to compile for, as LLVM names it; empty: the host."),
+    Setting("disable_jit", "JITGRAPH_DISABLE_JIT", False, _switch, "Jitted functions run as plain Python."),
+    Setting("dispatch", "JITGRAPH_DISPATCH", "python", str, "How calls find their specialisation: python."),
+    Setting("dump", "JITGRAPH_DUMP", "", str, "Stages to dump, comma-separated: pass names, trace, loops, llvm, asm, all."),
+    Setting("dump_dir", "JITGRAPH_DUMP_DIR", "", str, "Folder for dumps; empty: standard error."),
+    Setting("log", "JITGRAPH_LOG", "", str, "Events to log to standard error, comma-separated: miss, compile."),
+    Setting("opaque_modules", "JITGRAPH_OPAQUE_MODULES", "", str, "Modules whose functions are not rewritten when traced."),
+    Setting("unroll_limit", "JITGRAPH_UNROLL_LIMIT", 8, int, "Longest `range` that is unrolled; longer ones become loops."),
+    Setting("verify", "JITGRAPH_VERIFY", False, _switch, "Run the verifier after every pass."),
+)  # fmt: skip
+
+
+class Config:
+    """The settings' current values, as attributes."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._values: dict[str, Any] = {}
+        for s in SETTINGS:
+            text = env.get(s.env)
+            try:
+                self._values[s.name] = s.default if text is None else s.parse(text)
+            except ValueError as e:
+                raise ValueError(f"{s.env}={text!r} is no {type(s.default).__name__}: {s.doc}") from e
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_values"][name]
+        except KeyError:
+            raise AttributeError(f"no setting {name!r}; there are {', '.join(s.name for s in SETTINGS)}") from None
+
+    def update(self, **values: Any) -> None:
+        """Change settings for the process.
+
+        Raises:
+            AttributeError: no such setting.
+            TypeError: a value of another type than the default's.
+        """
+        for name, value in values.items():
+            if type(getattr(self, name)) is not type(value):
+                raise TypeError(f"setting {name} is {type(getattr(self, name)).__name__}, got {type(value).__name__}")
+        self._values.update(values)
+
+    @contextmanager
+    def override(self, **values: Any) -> Iterator[None]:
+        """Change settings for a `with` block (process-wide while it runs)."""
+        before = dict(self._values)
+        self.update(**values)
+        try:
+            yield
+        finally:
+            self._values = before
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{s.name} = {self._values[s.name]!r}  # {s.env}: {s.doc}" for s in SETTINGS)
+
+
+config = Config(os.environ)
