@@ -197,8 +197,9 @@ def fits() -> list[Fit]:
             at(lambda r: (mpmath.expm1(r) - r) / r**2, 0.5), lambda r: r**2 / mpmath.exp(r))  # fmt: skip
         add("EXP2", "2^r = 1 + r P(r)", (5, 10), (-HALF, HALF),
             at(lambda r: mpmath.expm1(r * mpmath.log(2)) / r, LN2), lambda r: abs(r) / mpmath.power(2, r))  # fmt: skip
-        add("EXPM1", "expm1(r) = r + r^2 P(r)", (5, 11), (-HALF, HALF),
-            at(lambda r: (mpmath.expm1(r) - r) / r**2, 0.5), at(lambda r: abs(r**2 / mpmath.expm1(r)), 0))  # fmt: skip
+        add("EXPM1", "expm1(r) = r + r^2/2 + r^3 P(r)", (4, 10), (-HALF_LN2, HALF),
+            at(lambda r: (mpmath.expm1(r) - r - r**2 / 2) / r**3, mpf(1) / 6),
+            at(lambda r: abs(r**3 / mpmath.expm1(r)), 0))  # fmt: skip
         if single:
             add("LOG", "log(1 + f) = f - f^2/2 + f^3 P(f)", (7, 7), (1 / ROOT - 1, ROOT - 1),
                 at(lambda f: (mpmath.log1p(f) - f + f**2 / 2) / f**3, mpf(1) / 3),
@@ -214,6 +215,14 @@ def fits() -> list[Fit]:
             of_square(lambda r: r**4 / mpmath.cos(r), 0))  # fmt: skip
         add("TAN", "tan(r) = r + r z P(z), z = r^2", (6, 13), (mpf(0), QUARTER_PI**2),
             of_square(lambda r: (mpmath.tan(r) - r) / r**3, mpf(1) / 3), of_square(lambda r: r**3 / mpmath.tan(r), 0))  # fmt: skip
+        add("SINH", "sinh(r) = r + r z P(z), z = r^2", (1, 4), (mpf(0), HALF_LN2**2),
+            of_square(lambda r: (mpmath.sinh(r) - r) / r**3, mpf(1) / 6), of_square(lambda r: r**3 / mpmath.sinh(r), 0))  # fmt: skip
+        add("COSH", "cosh(r) = 1 + z P(z), z = r^2", (2, 4), (mpf(0), HALF_LN2**2),
+            of_square(lambda r: (mpmath.cosh(r) - 1) / r**2, 0.5), of_square(lambda r: r**2 / mpmath.cosh(r), 0))  # fmt: skip
+        add("ASIN", "arcsin(x) = x + x z P(z), z = x^2 <= 1/4", (4, 12), (mpf(0), mpf("0.25")),
+            of_square(lambda x: (mpmath.asin(x) - x) / x**3, mpf(1) / 6), of_square(lambda x: x**3 / mpmath.asin(x), 0))  # fmt: skip
+        add("ATAN", "arctan(t) = t + t z P(z), z = t^2 <= 1", (8, 19), (mpf(0), mpf(1)),
+            of_square(lambda t: (mpmath.atan(t) - t) / t**3, -mpf(1) / 3), of_square(lambda t: t**3 / mpmath.atan(t), 0))  # fmt: skip
         add("TANH", "tanh(x) = x + x z P(z), z = x^2, |x| < 1", (6, 14), (mpf(0), mpf(1)),
             of_square(lambda x: (mpmath.tanh(x) - x) / x**3, -mpf(1) / 3), of_square(lambda x: x**3 / mpmath.tanh(x), 0))  # fmt: skip
         limit = mpf("0.94") if single else mpf(1)

@@ -6,6 +6,9 @@ JitgraphError
 ├── DTypeError (TypeError)          dtypes that do not fit
 ├── AxisError (numpy AxisError)     an axis out of range
 ├── IndexingError (IndexError)      an index out of range, a bad index
+├── ReadOnlyError (ValueError)      a write to a read-only view
+├── GradientError (ValueError)      a gradient where there is none
+├── GradientTypeError (TypeError)   a conversion that would lose the gradient
 ├── VerifyError (InternalError)     a graph or loop program that breaks an invariant
 └── InternalError (RuntimeError)    a fault of jitgraph's own
 """
@@ -44,6 +47,18 @@ class AxisError(JitgraphError, np.exceptions.AxisError):
 
 class IndexingError(JitgraphError, IndexError):
     """An index is out of range or of a kind that arrays do not take."""
+
+
+class ReadOnlyError(JitgraphError, ValueError):
+    """The array is read-only (a broadcast, a diagonal, or flagged so)."""
+
+
+class GradientError(JitgraphError, ValueError):
+    """A gradient is asked for where there is none."""
+
+
+class GradientTypeError(JitgraphError, TypeError):
+    """A conversion to plain numbers that would lose the gradient."""
 
 
 class InternalError(JitgraphError, RuntimeError):

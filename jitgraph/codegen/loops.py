@@ -42,6 +42,8 @@ Operand: TypeAlias = Union[Var, Const]
 class Buffer:
     """Memory of elements of one dtype (bool is one byte). Element i stands at byte sum(i[k] * strides[k]).
 
+    The name says which memory; a statement may see it through another shape and other strides (flattened, say).
+
     Attributes:
         strides: in bytes; dims over sizes or run-time stride symbols. The item size on the innermost axis makes
             accesses whole vectors, 0 a splat, another constant or symbol a gather.
@@ -312,6 +314,7 @@ class Program:
         result_dims: for each result slot that is an array with a size known before the run: its shape; None for others.
         scratch_bytes: size of the arena, a dim over `dims`.
         sites: what checks and host calls name.
+        tables: small constant arrays that the entry reads (C order), by the buffer that names them.
     """
 
     name: str
@@ -324,3 +327,4 @@ class Program:
     result_dims: list[tuple[DimLike, ...] | None]
     scratch_bytes: DimLike
     sites: list[Site]
+    tables: list[tuple[Buffer, np.ndarray]] = field(default_factory=list)

@@ -286,11 +286,13 @@ class Graph:
     def erase(self, op: Op) -> None:
         """Remove an op whose results nobody uses, with its regions."""
         assert not any(r.uses for r in op.results), f"{op} is still used"
+        block = op.block
         for inner in op.walk():
             for i, operand in enumerate(inner.operands):
                 operand.uses.pop((inner, i), None)
-        if op.block is not None:
-            op.block.unlink(op)
+            inner.block = None
+        if block is not None:
+            block.unlink(op)
 
     def clone(self) -> Graph:
         """A copy that shares types, attributes and locations but no value, op or block."""

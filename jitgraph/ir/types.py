@@ -276,7 +276,36 @@ class IndexMap:
         if len({k in negative for k in order}) > 1:  # a run of mixed signs never merges
             breaks.update(k for k in range(len(order) - 1) if (order[k] in negative) != (order[k + 1] in negative))
         free = [k for k in range(len(self.shape)) if k not in order]
+        if 1 in self.shape:
+            return self._without_units(order, free, breaks, negative, zero)
         return Layout(tuple(order + free), tuple(sorted(breaks)), tuple(sorted(negative)), tuple(zero))
+
+    def _without_units(
+        self, order: list[int], free: list[int], breaks: set[int], negative: list[int], zero: list[int]
+    ) -> Layout:
+        """The layout in canonical form: an axis of size 1 has no stride that matters, and stands where it leaves the
+        others in C (or else F) order."""
+        unit = [k for k, d in enumerate(self.shape) if d == 1]
+        real = [k for k in order if k not in unit]
+        broken = []
+        for j, k in enumerate(real):
+            end = order.index(real[j + 1]) if j + 1 < len(real) else len(order)
+            if any(position in breaks for position in range(order.index(k), end)):
+                broken.append(k)
+        placed = real + [k for k in free if k not in unit]
+        if placed == sorted(placed):
+            placed = list(range(len(self.shape)))
+        elif placed == sorted(placed, reverse=True):
+            placed = list(range(len(self.shape)))[::-1]
+        else:
+            for k in reversed(unit):
+                placed.insert(placed.index(k + 1) if k + 1 < len(self.shape) else len(placed), k)
+        return Layout(
+            tuple(placed),
+            tuple(sorted(placed.index(k) for k in broken)),
+            tuple(sorted(k for k in negative if k not in unit)),
+            tuple(k for k in zero if k not in unit),
+        )
 
     def _reverses(self, m: AxisMap, size: DimLike) -> bool:
         return m.axis is not None and m.step == -1 and self.shape[m.axis] == size

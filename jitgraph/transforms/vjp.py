@@ -13,13 +13,14 @@ Laws:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.errors import TraceError, describe
 from jitgraph.ir.dims import Dim, DimLike
+from jitgraph.ir.graph import Graph, Symbol
 from jitgraph.ir.opdef import OpDef
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 
@@ -40,6 +41,8 @@ class Operation(Protocol):
     def results(self) -> Sequence[Handle]: ...
     @property
     def attrs(self) -> dict[str, Any]: ...
+    @property
+    def regions(self) -> Sequence[Any]: ...
 
 
 #: rule(sweep, op, cotangents of the results): adds to the cotangents of the operands with `sweep.add`.
@@ -91,7 +94,9 @@ class Sweep:
 
     def run(self, ops: Sequence[Operation]) -> None:
         """Pass all cotangents of results on to operands, from the last operation to the first."""
+        b = self.b
         for op in reversed(ops):
+            b.loc = getattr(op, "loc", None)
             self.pull(op)
 
     def pull(self, op: Operation) -> None:
@@ -100,7 +105,7 @@ class Sweep:
         if all(ct is None for ct in cotangents):
             return
         special = RULES.get(op.defn.name)
-        if special is None and not any(x in self.active for x in op.operands):
+        if not op.regions and not any(x in self.active for x in op.operands):
             return  # the results are the inputs asked for themselves
         for result in op.results:
             if result not in self.keep:
@@ -141,10 +146,31 @@ def is_differentiable(t: TensorType) -> bool:
 
 
 def mark_active(ops: Iterable[Operation], active: set[Handle]) -> None:
-    """Add to `active` every float result that depends on an active value; straight-line operations only."""
+    """Add to `active` every float value that depends on an active one, those in regions included."""
     for op in ops:
-        if any(x in active for x in op.operands):
+        if op.regions:
+            _mark_regions(op, active)
+        elif any(x in active for x in op.operands):
             active.update(r for r in op.results if is_differentiable(r.type))
+
+
+def _mark_regions(op: Operation, active: set[Handle]) -> None:
+    body = op.regions[-1]
+    if op.defn.name == "cond":
+        for region in op.regions:
+            mark_active(region.ops(), active)
+            for result, given in zip(op.results, region.terminator.operands, strict=False):  # `raise` yields nothing
+                if given in active:
+                    active.add(result)
+        return
+    active.update(arg for arg, init in zip(body.args, op.operands, strict=True) if init in active)
+    while True:
+        size = len(active)
+        mark_active(body.ops(), active)
+        active.update(arg for arg, given in zip(body.args, body.terminator.operands, strict=True) if given in active)
+        if len(active) == size:
+            break
+    active.update(r for r, arg in zip(op.results, body.args, strict=True) if arg in active)
 
 
 # --- shapes and zeros -------------------------------------------------------------------------------------------------
@@ -191,9 +217,8 @@ def broadcast_to(b: AnyBuilder, x: Handle, shape: Shape) -> Handle:
     """`x` broadcast to `shape`; two sizes that only a guard or a check made equal become those of `shape`."""
     have = x.type.shape
     shift = len(shape) - len(have)
-    axes = tuple(
-        AxisMap(0, 0, None) if d == 1 and shape[shift + k] != 1 else AxisMap(0, 1, shift + k) for k, d in enumerate(have)
-    )
+    repeated = [d == 1 and shape[shift + k] != 1 for k, d in enumerate(have)]
+    axes = tuple(AxisMap(0, 0) if repeated[k] else AxisMap(0, 1, shift + k) for k in range(len(have)))
     return b.view(x, map=IndexMap(shape, axes))
 
 
@@ -288,60 +313,23 @@ def _take(sweep: Sweep, op: Operation, cotangents: list[Handle | None]) -> None:
         sweep.cotangents[x] = sweep.b.scatter_add(old, index, ct, axis=op.attrs["axis"])
 
 
-@rule("scatter_add")
-def _scatter_add(sweep: Sweep, op: Operation, cotangents: list[Handle | None]) -> None:
-    (base, index, value), (ct,) = op.operands, cotangents
-    sweep.add(base, ct)
-    if value in sweep.active:
-        sweep.add(value, sweep.b.take(ct, index, axis=op.attrs["axis"]))
-
-
-@rule("compress")
-def _compress(sweep: Sweep, op: Operation, cotangents: list[Handle | None]) -> None:
-    (x, mask), (ct,) = op.operands, cotangents
-    if x in sweep.active:
-        sweep.add(x, sweep.b.expand(zeros(sweep.b, x.type), mask, ct))
-
-
-@rule("expand")
-def _expand(sweep: Sweep, op: Operation, cotangents: list[Handle | None]) -> None:
-    (base, mask, values), (ct,) = op.operands, cotangents
-    if ct is None:
-        return
-    b = sweep.b
-    if base in sweep.active:
-        wide = mask
-        for axis in range(mask.type.ndim, base.type.ndim):  # a mask of leading axes
-            wide = b.view(wide, map=IndexMap((*wide.type.shape, 1), tuple(AxisMap(0, 1, k) for k in range(axis))))
-        sweep.add(base, b.where(wide, b.constant(ct.type.dtype.type(0)), ct))
-    if values in sweep.active:
-        sweep.add(values, compress(b, ct, mask))
-
-
-def compress(b: AnyBuilder, x: Handle, mask: Handle) -> Handle:
-    """x[mask], its size bound to a fresh symbol."""
-    return b.compress(x, mask, symbol=fresh_symbol(b, "count"))
-
-
-def fresh_symbol(b: AnyBuilder, stem: str, **bounds: Any) -> str:
-    """The name of a new symbol of the builder's graph; eager evaluation has no symbols."""
-    graph = getattr(b, "graph", None)
-    return stem if graph is None else new_symbol(graph, stem, "value", **bounds)
-
-
-def new_symbol(graph: Any, stem: str, origin: str, lower: DimLike | None = 0, upper: DimLike | None = None) -> str:
+def new_symbol(
+    graph: Graph,
+    stem: str,
+    origin: Literal["arg", "index", "value"],
+    lower: DimLike | None = 0,
+    upper: DimLike | None = None,
+) -> str:
     """Declare a symbol whose name begins with `stem`."""
-    from jitgraph.ir.graph import Symbol
-
-    stem = stem.split(".")[0]
+    stem = stem.partition(".")[0]
     name, k = stem, 1
     while name in graph.symbols:
         name, k = f"{stem}.{k}", k + 1
-    graph.add_symbol(Symbol(name, origin, lower=lower, upper=upper))  # type: ignore[arg-type]
+    graph.add_symbol(Symbol(name, origin, lower=lower, upper=upper))
     return name
 
 
 @rule("host_call")
-def _host_call(sweep: Sweep, op: Operation, cotangents: list[Handle | None]) -> None:
+def _host_call(sweep: Sweep, op: Operation, _cotangents: list[Handle | None]) -> None:
     if any(x in sweep.active for x in op.operands):
         raise no_gradient(op)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from jitgraph.codegen.vecmath.coefficients import EXP, EXP2, EXPM1, TANH
+from jitgraph.codegen.vecmath.coefficients import EXP, EXP2, EXPM1
 from jitgraph.codegen.vecmath.function import (
     FORMATS,
     LN2_PARTS,
     horner,
     power_of_two,
+    power_of_two_at_least,
     rounded,
     scaled,
 )
@@ -26,7 +27,6 @@ LOG2_E: Final = float.fromhex("0x1.71547652b82fep+0")
 EXP_RANGE: Final = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}
 EXP2_RANGE: Final = {"float": (-151.0, 129.0), "double": (-1076.0, 1025.0)}
 EXPM1_RANGE: Final = {"float": (-18.0, 89.0), "double": (-40.0, 710.0)}  # below, the result rounds to -1
-TANH_LIMIT: Final = {"float": 10.0, "double": 20.0}  # above, the result rounds to 1
 
 
 def clamped(a: Assembler, x: V, low: float, high: float) -> V:
@@ -65,34 +65,61 @@ def expm1(a: Assembler, /, *operands: V) -> V:
     form = FORMATS[x.ty]
     y = clamped(a, x, *EXPM1_RANGE[x.ty])
     k, k_bits = rounded(a, y, LOG2_E)
-    # no reduction below 1/2: p is the result there, and s - 1/2 is 0, so nothing cancels
-    small = a.fcmp("olt", a.fabs(y), a.like(0.5, y))
+    # no reduction up to 1/2: p is the result there. Halving p at k = 1 and a negative r would cancel; at k = -1 nothing
+    # cancels, so that reduction begins where it does by itself
+    small = a.and_(a.fcmp("ogt", y, a.like(-LN2_PARTS[x.ty][0] / 2, y)), a.fcmp("olt", y, a.like(0.5, y)))
     k = a.select(small, a.like(0.0, k), k)
-    k_bits = a.select(small, a.like(0, k_bits), k_bits)
     high, low = reduced(a, y, k)
     r = a.fadd(high, low)
-    p = a.fadd(high, a.muladd(a.fmul(r, r), horner(a, r, EXPM1[x.ty]), low))
+    square = a.fmul(r, r)
+    # 1/2 apart from the polynomial, where adding it would cost half an ulp of it
+    halves = a.muladd(square, a.like(0.5, r), low)
+    p = a.fadd(high, a.muladd(a.fmul(square, r), horner(a, r, EXPM1[x.ty]), halves))
     s = power_of_two(a, k_bits, x.ty, -1)
     half = a.like(0.5, x)
     usual = a.muladd(p, s, a.fsub(s, half))
     # s - 1/2 is not exact for a large s; then 1/2 is so small that it may go into the other term
     large = a.fadd(a.fsub(a.fmul(p, s), half) if not a.has_fma else a.fma(p, s, a.like(-0.5, x)), s)
     result = a.select(a.fcmp("ogt", k, a.like(form.mantissa_bits - 3, k)), large, usual)
-    return a.copysign(a.fmul(result, a.like(2.0, x)), x)
-
-
-def exp_of_negative(a: Assembler, x: V) -> V:
-    """e^x for x <= 0 that is no smaller than the clamp of exp."""
-    return exp(a, x)
+    return a.copysign(a.select(small, p, a.fmul(result, a.like(2.0, x))), x)
 
 
 def sigmoid(a: Assembler, /, *operands: V) -> V:
-    """1 / (1 + e^-x), as e^x / (1 + e^x) for a negative x: so small results keep their digits."""
+    """1 / (1 + e) for e = e^-|x|, and e / (1 + e) for a negative x, which keeps the digits of small results.
+
+    e, 1 + e and the quotient carry their rounding errors; the exponent of e in the numerator goes in last, so that a
+    subnormal result is rounded once.
+    """
     x = operands[0]
-    e = exp(a, a.fneg(a.fabs(x)))
-    one = a.like(1.0, x)
-    numerator = a.select(a.fcmp("olt", x, a.like(0.0, x)), e, one)
-    return a.fdiv(numerator, a.fadd(one, e))
+    one, zero = a.like(1.0, x), a.like(0.0, x)
+    lowest = a.like(EXP_RANGE[x.ty][0], x)
+    y = a.fneg(a.fabs(x))
+    y = a.select(a.fcmp("olt", y, lowest), lowest, y)
+    k, k_bits = rounded(a, y, LOG2_E)
+    high, low = reduced(a, y, k)
+    r = a.fadd(high, low)
+    t = a.fadd(high, a.muladd(a.fmul(r, r), horner(a, r, EXP[x.ty]), low))
+    p = a.fadd(one, t)
+    p_low = a.fadd(a.fsub(one, p), t)
+    # below 2^-60 or so e vanishes beside 1, so its exponent may be held where 2^k is normal
+    e_scale = power_of_two_at_least(a, k_bits, x.ty)
+    e = a.fmul(p, e_scale)
+    d = a.fadd(one, e)
+    d_low = a.muladd(p_low, e_scale, a.fadd(a.fsub(one, d), e))
+    negative = a.fcmp("olt", x, zero)
+    numerator = a.select(negative, p, one)
+    numerator_low = a.select(negative, p_low, zero)
+    reciprocal = a.fdiv(one, d)
+    quotient = a.fmul(numerator, reciprocal)
+    if a.has_fma:
+        error = a.fadd(a.fma(a.fneg(quotient), d, numerator), a.fma(a.fneg(quotient), d_low, numerator_low))
+        quotient = a.fma(error, reciprocal, quotient)
+    else:  # the remainder is out of reach: a division and an addition to round
+        quotient = a.fdiv(numerator, d)
+        error = a.fsub(numerator_low, a.fmul(quotient, d_low))
+        quotient = a.fadd(quotient, a.fmul(error, reciprocal))
+    k = a.select(negative, k, zero)
+    return scaled(a, quotient, k, a.select(negative, k_bits, a.like(0, k_bits)))
 
 
 def exp_moderate(a: Assembler, x: V) -> V:
@@ -102,18 +129,3 @@ def exp_moderate(a: Assembler, x: V) -> V:
     r = a.fadd(high, low)
     p = a.fadd(a.muladd(a.fmul(r, r), horner(a, r, EXP[x.ty]), r), a.like(1.0, x))
     return a.fmul(p, power_of_two(a, k_bits, x.ty))
-
-
-def tanh(a: Assembler, /, *operands: V) -> V:
-    """A polynomial below 1, above it 1 - 2 / (e^(2 |x|) + 1)"""
-    x = operands[0]
-    y = a.fabs(x)
-    z = a.fmul(x, x)
-    near = a.muladd(a.fmul(x, z), horner(a, z, TANH[x.ty]), x)
-    limit = a.like(TANH_LIMIT[x.ty], x)
-    y_clamped = a.select(a.fcmp("ogt", y, limit), limit, y)
-    e = exp_moderate(a, a.fadd(y_clamped, y_clamped))
-    one = a.like(1.0, x)
-    far = a.copysign(a.fsub(one, a.fdiv(a.like(2.0, x), a.fadd(e, one))), x)
-    # NaN goes the far way, which keeps it; near would too
-    return a.copysign(a.select(a.fcmp("olt", y, one), near, far), x)

@@ -112,6 +112,13 @@ def power_of_two(a: Assembler, k: V, ty: str, offset: int = 0) -> V:
     return a.bitcast(a.add(exponent, a.like((form.bias + offset) << form.mantissa_bits, k)), ty)
 
 
+def power_of_two_at_least(a: Assembler, k_bits: V, ty: str) -> V:
+    """2^k, or 0 where that is not normal; k is what `rounded` gives, and not above the exponents."""
+    form = FORMATS[ty]
+    exponent = a.add(a.shl(k_bits, a.like(form.mantissa_bits, k_bits)), a.like(form.bias << form.mantissa_bits, k_bits))
+    return a.bitcast(a.int_intrinsic("smax", exponent, a.like(0, k_bits)), ty)
+
+
 def scaled(a: Assembler, x: V, k_float: V, k_bits: V) -> V:
     """x * 2^k with one rounding, for x near 1 and k from twice below to just above the normal exponents.
 
@@ -121,8 +128,7 @@ def scaled(a: Assembler, x: V, k_float: V, k_bits: V) -> V:
     if a.has_avx512 and x.lanes > 1:
         return scaled_by_avx512(a, x, k_float)
     form = FORMATS[x.ty]
-    # bring the rounded integer, which sits under the bits of the magic number, to its sign
-    k = a.sub(k_bits, a.like(_bits_of_magic(form), k_bits))
+    k = signed(a, k_bits, x.ty)
     half = a.ashr(k, a.like(1, k))
     return a.fmul(a.fmul(x, power_of_two(a, half, x.ty)), power_of_two(a, a.sub(k, half), x.ty))
 
@@ -145,8 +151,11 @@ def scaled_by_avx512(a: Assembler, x: V, k: V) -> V:
     return a.call(f"llvm.x86.avx512.mask.scalef.{suffix}.{x.lanes * bits}", x.ty, operands, lanes=x.lanes)
 
 
-def _bits_of_magic(form: Format) -> int:
-    return ((form.bias + form.mantissa_bits) << form.mantissa_bits) + (1 << (form.mantissa_bits - 1))
+def signed(a: Assembler, k_bits: V, ty: str) -> V:
+    """The integer of `rounded` without the magic number's bits above it."""
+    form = FORMATS[ty]
+    magic_bits = ((form.bias + form.mantissa_bits) << form.mantissa_bits) + (1 << (form.mantissa_bits - 1))
+    return a.sub(k_bits, a.like(magic_bits, k_bits))
 
 
 def sign_bits(a: Assembler, x: V) -> V:
@@ -187,13 +196,12 @@ def libm_where(a: Assembler, mask: V, usual: V, name: str, *x: V) -> V:
 
     The loop visits only the lanes that need it. It ends the current block.
     """
-    symbol, ty = libm_name(name, x[0].ty), x[0].ty
     cold, loop, done = a.fresh_label(f"{name}.cold"), a.fresh_label(f"{name}.lane"), a.fresh_label(f"{name}.done")
     before = a.block
     a.condbr(a.any_lane(mask), cold, done, weights=COLD)
     a.label(cold)
     if usual.lanes == 1:
-        replaced = a.call(symbol, ty, x)
+        replaced = libm_in_double(a, name, *x)
     else:
         count = max(32, usual.lanes)
         todo = a.zext(a.lane_bits(mask), f"i{count}")
@@ -201,7 +209,7 @@ def libm_where(a: Assembler, mask: V, usual: V, name: str, *x: V) -> V:
         left = a.phi([(todo, cold)])
         result = a.phi([(usual, cold)])
         lane = a.int_intrinsic("cttz", left, flag=True)
-        value = a.call(symbol, ty, [a.extract(operand, lane) for operand in x])
+        value = libm_in_double(a, name, *[a.extract(operand, lane) for operand in x])
         replaced = a.insert(result, value, lane)
         rest = a.and_(left, a.add(left, a.like(-1, left)))
         a.add_incoming(left, rest, a.block)
@@ -210,6 +218,12 @@ def libm_where(a: Assembler, mask: V, usual: V, name: str, *x: V) -> V:
     after = a.block
     a.label(done)
     return a.phi([(usual, before), (replaced, after)])
+
+
+def libm_in_double(a: Assembler, name: str, *x: V) -> V:
+    """C's function of scalars; of floats in double, which rounds better than C's function of floats."""
+    ty = x[0].ty
+    return a.fptrunc(a.call(name, "double", [a.fpext(value, "double") for value in x]), ty)
 
 
 NAN: Final = math.nan

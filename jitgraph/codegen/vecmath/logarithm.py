@@ -6,6 +6,7 @@ mantissa and no comparison is needed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jitgraph.codegen.vecmath.coefficients import LOG
@@ -20,6 +21,46 @@ RECIPROCAL_A: Final = (24 * 2**0.5 - 16) / 17
 RECIPROCAL_B: Final = 16 / 17
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A constant c in pieces: for logarithms to another base than e.
+
+    Attributes:
+        factor: c, and factor_low what rounding it loses.
+        short: c to half the digits, and short_low the rest.
+        cut_bits: how many low bits of f to clear, so that what is left times `short` is exact.
+        ln2: c ln 2, so short that its product with an exponent is exact, and ln2_low the rest.
+    """
+
+    factor: float
+    factor_low: float
+    short: float
+    short_low: float
+    cut_bits: int
+    ln2: float
+    ln2_low: float
+
+
+_h = float.fromhex
+BASE_2: Final = {
+    "float": Scale(_h("0x1.715476p+0"), _h("0x1.4ae0c0p-26"), _h("0x1.714p+0"), _h("0x1.47652cp-12"), 12, 1.0, 0.0),
+    "double": Scale(
+        _h("0x1.71547652b82fep+0"), _h("0x1.777d0ffda0d24p-56"),
+        _h("0x1.715476p+0"), _h("0x1.4ae0bf85ddf44p-26"), 27, 1.0, 0.0,
+    ),
+}  # fmt: skip
+BASE_10: Final = {
+    "float": Scale(
+        _h("0x1.bcb7b2p-2"), _h("-0x1.5b235ep-27"), _h("0x1.bcap-2"), _h("0x1.7b1526p-14"), 12,
+        _h("0x1.344p-2"), _h("0x1.3509f8p-18"),
+    ),
+    "double": Scale(
+        _h("0x1.bcb7b1526e50ep-2"), _h("0x1.95355baaafad3p-57"), _h("0x1.bcb7b1p-2"), _h("0x1.49b9438ca9aaep-28"), 27,
+        _h("0x1.34413509f78p-2"), _h("0x1.fef311f12b358p-46"),
+    ),
+}  # fmt: skip
+
+
 def split(a: Assembler, x: V) -> tuple[V, V]:
     """k as an integer and 1 + f, for a positive normal x."""
     form = FORMATS[x.ty]
@@ -31,19 +72,46 @@ def split(a: Assembler, x: V) -> tuple[V, V]:
     return k, a.bitcast(a.add(fraction, root), x.ty)
 
 
-def log_of_parts(a: Assembler, k: V, f: V, correction: V | None = None) -> V:
-    """k ln 2 + log(1 + f) + correction, k as a float."""
-    first, second = LN2_PARTS[f.ty]
-    low = a.fmul(k, a.like(second, k)) if correction is None else a.muladd(k, a.like(second, k), correction)
+def rest_of_log(a: Assembler, f: V, low: V | None = None) -> V:
+    """log(1 + f) - f, plus `low`, for 1 + f in [sqrt(1/2), sqrt(2)]"""
     half_square = a.fmul(a.fmul(f, a.like(0.5, f)), f)
     if f.ty == "float":
-        tail = a.muladd(a.fmul(a.fmul(f, f), f), horner(a, f, LOG["float"]), low)
+        cube, series = a.fmul(a.fmul(f, f), f), horner(a, f, LOG["float"])
+        tail = a.fmul(cube, series) if low is None else a.muladd(cube, series, low)
     else:
         s = a.fdiv(f, a.fadd(f, a.like(2.0, f)))
         z = a.fmul(s, s)
         series = a.muladd(z, horner(a, z, LOG["double"]), half_square)
-        tail = a.muladd(s, series, low)
-    return a.muladd(k, a.like(first, k), a.fadd(f, a.fsub(tail, half_square)))
+        tail = a.fmul(s, series) if low is None else a.muladd(s, series, low)
+    return a.fsub(tail, half_square)
+
+
+def log_of_parts(a: Assembler, k: V, f: V, correction: V | None = None) -> V:
+    """k ln 2 + log(1 + f) + correction, k as a float."""
+    first, second = LN2_PARTS[f.ty]
+    low = a.fmul(k, a.like(second, k)) if correction is None else a.muladd(k, a.like(second, k), correction)
+    return a.muladd(k, a.like(first, k), a.fadd(f, rest_of_log(a, f, low)))
+
+
+def scaled_log_of_parts(a: Assembler, k: V, f: V, scale: Scale) -> V:
+    """(k ln 2 + log(1 + f)) times a constant, with f times the constant as a sum of two numbers."""
+    if a.has_fma:
+        product = a.fmul(f, a.like(scale.factor, f))
+        lost = a.fma(f, a.like(scale.factor, f), a.fneg(product))
+        lost = a.fma(f, a.like(scale.factor_low, f), lost)
+    else:
+        # the upper half of f's bits times a factor as short is exact
+        bits = a.bitcast(f, FORMATS[f.ty].int_ty)
+        upper = a.bitcast(a.and_(bits, a.like(-(1 << scale.cut_bits), bits)), f.ty)
+        product = a.fmul(upper, a.like(scale.short, f))
+        lost = a.fmul(a.fsub(f, upper), a.like(scale.short, f))
+        lost = a.fadd(lost, a.fmul(f, a.like(scale.short_low, f)))
+    tail = a.muladd(rest_of_log(a, f), a.like(scale.factor, f), lost)
+    whole = a.fmul(k, a.like(scale.ln2, k))
+    if scale.ln2_low:
+        tail = a.muladd(k, a.like(scale.ln2_low, k), tail)
+    total = a.fadd(whole, product)
+    return a.fadd(total, a.fadd(a.fadd(a.fsub(whole, total), product), tail))
 
 
 def with_specials(a: Assembler, x: V, result: V, pole: float) -> V:
@@ -63,18 +131,36 @@ def normalised(a: Assembler, x: V) -> tuple[V, V]:
     return y, a.select(small, a.like(-shift, zero), zero)
 
 
+def exponent_and_fraction(a: Assembler, x: V) -> tuple[V, V]:
+    """k as a float, and f, for any positive x."""
+    y, adjust = normalised(a, x)
+    k, m = split(a, y)
+    return a.sitofp(a.add(k, adjust), x.ty), a.fsub(m, a.like(1.0, x))
+
+
 def log(a: Assembler, /, *operands: V) -> V:
     """The natural logarithm"""
     x = operands[0]
-    y, adjust = normalised(a, x)
-    k, m = split(a, y)
-    k_float = a.sitofp(a.add(k, adjust), x.ty)
-    return with_specials(a, x, log_of_parts(a, k_float, a.fsub(m, a.like(1.0, x))), 0.0)
+    return with_specials(a, x, log_of_parts(a, *exponent_and_fraction(a, x)), 0.0)
 
 
-def log1p(a: Assembler, /, *operands: V) -> V:
-    """log(1 + x); k is that of the rounded 1 + x, but f is made from x itself, and what rounding f loses is added back."""
+def log2(a: Assembler, /, *operands: V) -> V:
+    """The logarithm to the base 2, exact for powers of 2"""
     x = operands[0]
+    return with_specials(a, x, scaled_log_of_parts(a, *exponent_and_fraction(a, x), BASE_2[x.ty]), 0.0)
+
+
+def log10(a: Assembler, /, *operands: V) -> V:
+    """The logarithm to the base 10, exact for powers of 10"""
+    x = operands[0]
+    return with_specials(a, x, scaled_log_of_parts(a, *exponent_and_fraction(a, x), BASE_10[x.ty]), 0.0)
+
+
+def log1p_of_sum(a: Assembler, x: V, low: V | None = None) -> V:
+    """log(1 + x + low) for x > -1, low at most an ulp of x.
+
+    k is that of the rounded 1 + x, but f is made from x itself, and what rounding f loses is added back.
+    """
     form = FORMATS[x.ty]
     one = a.like(1.0, x)
     k, _ = split(a, a.fadd(x, one))
@@ -84,8 +170,13 @@ def log1p(a: Assembler, /, *operands: V) -> V:
     offset = a.fsub(scale, one)
     f = a.muladd(x, scale, offset)
     lost = a.muladd(x, scale, a.fsub(offset, f)) if a.has_fma else a.fadd(a.fmul(x, scale), a.fsub(offset, f))
+    if low is not None:
+        lost = a.muladd(low, scale, lost)
     correction = a.fmul(lost, a.muladd(f, a.like(-RECIPROCAL_B, f), a.like(RECIPROCAL_A, f)))
-    result = log_of_parts(a, a.sitofp(k, x.ty), f, correction)
-    return a.copysign(with_specials(a, x, result, -1.0), x)
+    return log_of_parts(a, a.sitofp(k, x.ty), f, correction)
 
 
+def log1p(a: Assembler, /, *operands: V) -> V:
+    """log(1 + x)"""
+    x = operands[0]
+    return a.copysign(with_specials(a, x, log1p_of_sum(a, x), -1.0), x)

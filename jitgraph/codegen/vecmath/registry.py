@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from jitgraph.codegen.vecmath import error_function, exponential, logarithm, trigonometric
+from jitgraph.codegen.vecmath import error_function, exponential, hyperbolic, inverse, logarithm, trigonometric
 from jitgraph.codegen.vecmath.function import VectorFunction, libm_lanes
 
 if TYPE_CHECKING:
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 FUNCTIONS: Final[dict[str, VectorFunction]] = {}
 
 
-def _define(name: str, emitter: Emitter, ulp_single: float, ulp_double: float, doc: str, source: str) -> None:
-    FUNCTIONS[name] = VectorFunction(name, 1, doc, source, {"float": ulp_single, "double": ulp_double}, emitter)
+def _define(  # noqa: PLR0917
+    name: str, emitter: Emitter, arity: int, ulp_single: float, ulp_double: float, doc: str, source: str
+) -> None:
+    FUNCTIONS[name] = VectorFunction(name, arity, doc, source, {"float": ulp_single, "double": ulp_double}, emitter)
 
 
 def _library(name: str, symbol: str, arity: int, ulp_single: float, ulp_double: float) -> None:
@@ -30,15 +32,30 @@ def _library(name: str, symbol: str, arity: int, ulp_single: float, ulp_double: 
 
 _REMEZ: Final = "additive range reduction after Cody and Waite, own minimax polynomial (bench/vecmath_fit.py)"
 
-_define("exp", exponential.exp, 1.0, 1.0, "e^x", _REMEZ)
-_define("exp2", exponential.exp2, 1.0, 1.0, "2^x", _REMEZ)
-_define("expm1", exponential.expm1, 1.3, 1.3, "e^x - 1", _REMEZ)
-_define("log", logarithm.log, 1.0, 1.0, "natural logarithm", "own minimax polynomial; double: the series of atanh")
-_define("log1p", logarithm.log1p, 1.0, 1.0, "log(1 + x)", "as log, with the rounding error of 1 + x added back")
-_define("sin", trigonometric.sin, 1.3, 1.3, "sine; C's beyond 39000 (float), 2^20 (double)", _REMEZ)
-_define("cos", trigonometric.cos, 1.3, 1.3, "cosine; C's beyond 39000 (float), 2^20 (double)", _REMEZ)
-_define("tan", trigonometric.tan, 1.5, 1.5, "tangent; C's beyond 39000 (float), 2^20 (double)", _REMEZ)
-_define("tanh", exponential.tanh, 1.3, 1.3, "hyperbolic tangent", "own minimax polynomial below 1, exp above")
-_define("sigmoid", exponential.sigmoid, 2.0, 2.0, "1 / (1 + e^-x)", "exp of -|x|")
-_define("erf", error_function.erf, 1.3, 1.3, "error function", "own minimax polynomials of erf and of log(erfc)")
+_LOG: Final = "own minimax polynomial; in double the series of atanh"
+
+_define("exp", exponential.exp, 1, 1.0, 1.0, "e^x", _REMEZ)
+_define("exp2", exponential.exp2, 1, 1.0, 1.0, "2^x", _REMEZ)
+_define("expm1", exponential.expm1, 1, 1.0, 1.0, "e^x - 1", _REMEZ)
+_define("sigmoid", exponential.sigmoid, 1, 1.0, 1.0, "1 / (1 + e^-x)", "exp of -|x|, rounding errors carried")
+_define("log", logarithm.log, 1, 1.0, 1.0, "natural logarithm", _LOG)
+_define("log2", logarithm.log2, 1, 1.0, 1.0, "logarithm to the base 2", _LOG)
+_define("log10", logarithm.log10, 1, 1.0, 1.0, "logarithm to the base 10", _LOG)
+_define("log1p", logarithm.log1p, 1, 1.0, 1.0, "log(1 + x)", "as log, with the rounding error of 1 + x added back")
+_define("sin", trigonometric.sin, 1, 1.0, 1.0, "sine; C's beyond 39000 (float), 2^20 (double)", _REMEZ)
+_define("cos", trigonometric.cos, 1, 1.0, 1.0, "cosine; C's beyond 39000 (float), 2^20 (double)", _REMEZ)
+_define("tan", trigonometric.tan, 1, 1.0, 1.0, "tangent; C's beyond 39000 (float), 2^20 (double)", _REMEZ)
+_define("arcsin", inverse.arcsin, 1, 1.0, 1.0, "inverse sine", "own minimax polynomial, half-angle formula")
+_define("arccos", inverse.arccos, 1, 1.0, 1.0, "inverse cosine", "own minimax polynomial, half-angle formula")
+_define("arctan", inverse.arctan, 1, 1.0, 1.0, "inverse tangent", "own minimax polynomial on [0, 1]")
+_define("arctan2", inverse.arctan2, 2, 1.0, 1.0, "angle of the point (x, y), operands y, x", "as arctan")
+_define("sinh", hyperbolic.sinh, 1, 1.0, 1.0, "hyperbolic sine", "addition theorem, own minimax polynomials")
+_define("cosh", hyperbolic.cosh, 1, 1.0, 1.0, "hyperbolic cosine", "addition theorem, own minimax polynomials")
+_define("tanh", hyperbolic.tanh, 1, 1.0, 1.0, "hyperbolic tangent", "own minimax polynomial below 1, exp above")
+_define("erf", error_function.erf, 1, 1.0, 1.0, "error function", "own minimax polynomials of erf and of log(erfc)")
+_library("erfc", "erfc", 1, 2.5, 3.0)
+_library("arcsinh", "asinh", 1, 2.0, 2.0)
+_library("arccosh", "acosh", 1, 2.0, 2.0)
+_library("arctanh", "atanh", 1, 2.0, 2.0)
+_library("cbrt", "cbrt", 1, 1.0, 4.0)
 _library("pow", "pow", 2, 1.0, 1.0)

@@ -110,10 +110,14 @@ def tan(a: Assembler, /, *operands: V) -> V:
     y = a.fabs(x)
     k, r, low = reduced(a, y)
     z = a.fmul(r, r)
-    tail = a.muladd(a.fmul(r, z), horner(a, z, TAN[x.ty]), low)
+    one = a.like(1.0, x)
+    # what low, and the rounding of z where it shows, do to tan(r): d tan = (1 + tan^2) dr, tan^2 being about z + z^2
+    slope = a.muladd(a.muladd(z, z, z), low, low)
+    if a.has_fma:
+        slope = a.fma(a.fmul(r, a.like(0.5, r)), a.fma(r, r, a.fneg(z)), slope)
+    tail = a.muladd(r, a.fmul(z, horner(a, z, TAN[x.ty])), slope)
     w = a.fadd(r, tail)
     rest = a.fadd(a.fsub(r, w), tail)
-    one = a.like(1.0, x)
     quotient = a.fdiv(a.like(-1.0, x), w)
     if a.has_fma:
         error = a.fma(quotient, rest, a.fma(quotient, w, one))

@@ -1,0 +1,400 @@
+"""`For`, `While`, `If`, `Check`: rotated loops with phis; in vector loops masks where the lanes go different ways.
+
+A vector loop runs whole vectors, then the rest once under a mask. A large body is emitted once only, always under the
+mask: there the mask costs nothing beside the work.
+
+Inside a vector loop, a branch or loop whose condition is the same for all lanes stays one. Otherwise both sides of a branch
+run under their masks, a loop runs until no lane is left, and scalars that it carries keep their value in lanes that are.
+"""
+
+from __future__ import annotations
+
+from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
+from jitgraph.codegen.assembler import COLD, V
+from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
+from jitgraph.codegen.loops import Carry, Check, Const, For, If, Stmt, Var, While
+from jitgraph.codegen.loops_walk import Summary, summarize, varying
+
+#: A vector loop with more statements is emitted once, under a mask, instead of twice.
+LARGE_BODY = 48
+#: A branch of a divergent `if` with more statements is skipped when no lane takes it.
+LARGE_BRANCH = 6
+
+
+def emit_for(f: FunctionEmitter, s: For) -> None:
+    if s.role == "vector" and f.lanes == 1 and s.step == 1 and not s.carried:
+        emit_vector_for(f, s)
+    elif f.lanes > 1 and (f.varies(s.lower) or f.varies(s.upper) or f.varies(s.step)):
+        _divergent_for(f, s)
+    else:
+        _serial_for(f, s)
+
+
+# --- vector loops ---------------------------------------------------------------------------------------------------
+
+
+class VectorBody:
+    """Sets the emitter to the lanes of a vector loop; `at` places the lanes and their mask, `leave` sets it back."""
+
+    def __init__(self, f: FunctionEmitter, index: str, lanes: int, body: list[Stmt], summary: Summary) -> None:
+        self.f, self.index, self.lanes = f, index, lanes
+        self.body, self.summary = body, summary
+        f.lanes, f.index = lanes, index
+        if self.summary.nested:
+            f.varying_vars = varying(index, body)
+
+    def at(self, first: V, mask: V | None, level: Level) -> None:
+        """The body's lanes begin at `first`; nothing that was computed for other lanes is known."""
+        f = self.f
+        f.bind(self.index, first)
+        f.mask, f.divergent = mask, False
+        f.chain = level.chain = [{}]
+        f.hoist_loads = frozenset(self.summary.stored)
+
+    def emit(self, first: V, mask: V | None, level: Level) -> None:
+        self.at(first, mask, level)
+        self.f.statements(self.body)
+
+    def leave(self) -> None:
+        f = self.f
+        f.lanes, f.index, f.mask, f.divergent = 1, "", None, False
+        f.hoist_loads, f.varying_vars = None, frozenset()
+        f.varying_symbols.clear()
+
+
+def lanes_for(f: FunctionEmitter, itemsize: int) -> int:
+    return f.target.lanes(itemsize)
+
+
+def tail_mask(f: FunctionEmitter, left: V, lanes: int) -> V:
+    """The first `left` of the lanes (`left` is i64)."""
+    a = f.a
+    ty = I64 if lanes <= 8 else "i32" if lanes <= 16 else "i8"
+    return a.icmp("ult", a.iota(ty, lanes), a.splat(a.trunc_int(left, ty) if ty != I64 else left, lanes))
+
+
+def emit_vector_for(f: FunctionEmitter, s: For) -> None:
+    a = f.a
+    summary = summarize(s.body)
+    lanes = s.lanes or lanes_for(f, summary.itemsize)
+    if lanes == 1:
+        _serial_for(f, s)
+        return
+    lower, upper = f.dim(s.lower), f.dim(s.upper)
+    count = f.dim(s.upper - s.lower)
+    known = s.upper - s.lower if isinstance(s.upper - s.lower, int) else None
+    done = a.fresh_label("vector.done")
+    if known is None:
+        start = a.fresh_label("vector")
+        a.condbr(a.icmp("sgt", count, V("0", I64)), start, done)
+        a.label(start)
+    elif known <= 0:
+        return
+    level = f.open_level(s)
+    body = VectorBody(f, s.symbol, lanes, s.body, summary)
+    if summary.statements > LARGE_BODY and (known is None or known % lanes):
+        _masked_loop(f, body, lower, upper, level)
+    else:
+        _main_and_tail(f, body, lower, count, level, known, max(1, s.interleave))
+    body.leave()
+    f.close_level()
+    a.label(done)
+
+
+def _masked_loop(f: FunctionEmitter, body: VectorBody, lower: V, upper: V, level: Level) -> None:
+    """All vectors under a mask, one body."""
+    a, lanes = f.a, body.lanes
+    before, loop = a.block, a.fresh_label("vector.loop")
+    a.label(loop)
+    first = a.phi([(lower, before)])
+    left = a.int_intrinsic("umin", a.sub(upper, first), V(str(lanes), I64))
+    body.emit(first, tail_mask(f, left, lanes), level)
+    following = a.add(first, V(str(lanes), I64))
+    a.add_incoming(first, following, a.block)
+    after = a.fresh_label("vector.end")
+    a.condbr(a.icmp("slt", following, upper), loop, after)
+    a.label(after)
+
+
+def _main_and_tail(
+    f: FunctionEmitter, body: VectorBody, lower: V, count: V, level: Level, known: int | None, interleave: int
+) -> None:
+    """Whole vectors, `interleave` of them a turn, then what is left under a mask."""
+    a, lanes = f.a, body.lanes
+    step = lanes * interleave
+    whole = V(str(known // step * step), I64) if known is not None else a.and_(count, V(str(-step), I64)) if (
+        step & (step - 1) == 0
+    ) else a.mul(a.sdiv(count, V(str(step), I64)), V(str(step), I64))
+    end = a.add(lower, whole)
+    rest = a.fresh_label("vector.rest")
+    before = a.block
+    if known is None or known >= step:
+        loop = a.fresh_label("vector.loop")
+        if known is None:
+            a.condbr(a.icmp("ne", whole, V("0", I64)), loop, rest)
+        a.label(loop)
+        first = a.phi([(lower, before)])
+        for k in range(interleave):
+            body.emit(first if k == 0 else a.add(first, V(str(k * lanes), I64)), None, level)
+        following = a.add(first, V(str(step), I64))
+        a.add_incoming(first, following, a.block)
+        a.condbr(a.icmp("slt", following, end), loop, rest)
+    a.label(rest)
+    if known is not None and known % step == 0:
+        return
+    if interleave > 1:
+        after = a.fresh_label("vector.tail")
+        if known is None:
+            some = a.fresh_label("vector.some")
+            a.condbr(a.icmp("ne", whole, count), some, after)
+            a.label(some)
+        _masked_loop(f, body, end, a.add(lower, count), level)
+        a.label(after)
+        return
+    left = a.sub(count, whole)
+    after = a.fresh_label("vector.end")
+    if known is None:
+        tail = a.fresh_label("vector.tail")
+        a.condbr(a.icmp("ne", left, V("0", I64)), tail, after)
+        a.label(tail)
+    body.emit(end, tail_mask(f, left, lanes), level)
+    a.label(after)
+
+
+# --- serial loops ---------------------------------------------------------------------------------------------------
+
+
+def _varying_carry(f: FunctionEmitter, c: Carry) -> bool:
+    return f.lanes > 1 and c.inner.name in f.varying_vars
+
+
+def _carried_value(f: FunctionEmitter, c: Carry, x: Var | Const) -> V:
+    value = f.operand(x)
+    return f.wide(value) if _varying_carry(f, c) else value
+
+
+def _serial_for(f: FunctionEmitter, s: For) -> None:
+    """for i = lower; i < upper; i += step: rotated, behind one test that there is a first turn."""
+    a = f.a
+    lower, upper, step = f.dim(s.lower), f.dim(s.upper), f.dim(s.step)
+    down = isinstance(s.step, int) and s.step < 0
+    inside = "sgt" if down else "slt"
+    inits = [_carried_value(f, c, c.init) for c in s.carried]
+    distance = s.upper - s.lower
+    runs = isinstance(distance, int) and (distance < 0 if down else distance > 0)
+    before, done = a.block, a.fresh_label("for.done")
+    if not runs:
+        start = a.fresh_label("for")
+        a.condbr(a.icmp(inside, lower, upper), start, done)
+        a.label(start)
+    level = f.open_level(s)
+    preheader, loop = a.block, a.fresh_label("for.loop")
+    a.label(loop)
+    at = a.phi([(lower, preheader)])
+    inners = [a.phi([(init, preheader)]) for init in inits]
+    f.bind(s.symbol, at)
+    for c, inner in zip(s.carried, inners, strict=True):
+        f.values[c.inner.name] = inner
+    f.hoist_loads = None
+    f.chain = level.chain = [{}]
+    f.statements(s.body)
+    nexts = [_carried_value(f, c, c.next) for c in s.carried]
+    following = a.add(at, step)
+    latch = a.block
+    a.add_incoming(at, following, latch)
+    for inner, value in zip(inners, nexts, strict=True):
+        a.add_incoming(inner, value, latch)
+    a.condbr(a.icmp(inside, following, upper), loop, done)
+    f.close_level()
+    a.label(done)
+    for c, init, value in zip(s.carried, inits, nexts, strict=True):
+        f.values[c.result.name] = value if runs else a.phi([(init, before), (value, latch)])
+
+
+def _divergent_for(f: FunctionEmitter, s: For) -> None:
+    """Each lane has its own bounds: turn k until no lane has a turn k; lane by lane the index is lower + k * step."""
+    a = f.a
+    saved = f.mask, f.divergent
+    lower, upper, step = f.lanes_dim(s.lower), f.lanes_dim(s.upper), f.lanes_dim(s.step)
+    upper = f.wide(upper)
+    inside = "sgt" if isinstance(s.step, int) and s.step < 0 else "slt"
+    inits = [_carried_value(f, c, c.init) for c in s.carried]
+    level = f.open_level(s)
+    preheader, loop = a.block, a.fresh_label("lanes.loop")
+    a.label(loop)
+    at = a.phi([(lower, preheader)])
+    inners = [a.phi([(init, preheader)]) for init in inits]
+    active = a.icmp(inside, f.wide(at), upper)
+    if saved[0] is not None:
+        active = a.and_(active, saved[0])
+    body, done = a.fresh_label("lanes.body"), a.fresh_label("lanes.done")
+    a.condbr(a.any_lane(active), body, done)
+    a.label(body)
+    f.bind(s.symbol, at)
+    for c, inner in zip(s.carried, inners, strict=True):
+        f.values[c.inner.name] = inner
+    f.mask, f.divergent, f.hoist_loads = active, True, None
+    f.chain = level.chain = [{}]
+    f.statements(s.body)
+    for c, inner in zip(s.carried, inners, strict=True):
+        a.add_incoming(inner, a.select(active, f.wide(f.operand(c.next)), inner), a.block)
+    a.add_incoming(at, a.add(at, step), a.block)
+    a.br(loop)
+    f.close_level()
+    a.label(done)
+    f.mask, f.divergent = saved
+    for c, inner in zip(s.carried, inners, strict=True):
+        f.values[c.result.name] = inner
+
+
+def emit_while(f: FunctionEmitter, s: While) -> None:
+    a = f.a
+    apart = f.lanes > 1 and isinstance(s.condition, Var) and s.condition.name in f.varying_vars
+    saved = f.mask, f.divergent
+    inits = [_carried_value(f, c, c.init) for c in s.carried]
+    level = f.open_level(s)
+    preheader, loop = a.block, a.fresh_label("while")
+    a.label(loop)
+    inners = [a.phi([(init, preheader)]) for init in inits]
+    active: V | None = None
+    if apart:
+        active = a.phi([(f.mask if f.mask is not None else a.const(1, "i1", f.lanes), preheader)])
+        f.mask, f.divergent = active, True
+    f.hoist_loads = None
+    for c, inner in zip(s.carried, inners, strict=True):
+        f.values[c.inner.name] = inner
+    f.chain = level.chain = [{}]
+    f.statements(s.test)
+    condition = f.operand(s.condition)
+    body, done = a.fresh_label("while.body"), a.fresh_label("while.done")
+    if apart:
+        assert active is not None
+        f.mask = a.and_(active, f.wide(condition))
+        condition = a.any_lane(f.mask)
+    a.condbr(condition, body, done)
+    a.label(body)
+    still = f.mask
+    f.statements(s.body)
+    for c, inner in zip(s.carried, inners, strict=True):
+        value = _carried_value(f, c, c.next)
+        if apart:
+            assert still is not None
+            value = a.select(still, value, inner)
+        a.add_incoming(inner, value, a.block)
+    if apart:
+        assert active is not None and still is not None
+        a.add_incoming(active, still, a.block)
+    a.br(loop)
+    f.close_level()
+    a.label(done)
+    f.mask, f.divergent = saved
+    for c, inner in zip(s.carried, inners, strict=True):
+        f.values[c.result.name] = inner
+
+
+# --- branches -------------------------------------------------------------------------------------------------------
+
+
+def emit_if(f: FunctionEmitter, s: If) -> None:
+    condition = f.operand(s.condition)
+    f.hoist_loads = None  # neither inside, where the address may be out of bounds, nor behind a check in there
+    if condition.lanes == 1:
+        _uniform_if(f, s, condition)
+    else:
+        _divergent_if(f, s, condition)
+
+
+def _uniform_if(f: FunctionEmitter, s: If, condition: V) -> None:
+    a = f.a
+    then, otherwise, done = a.fresh_label("then"), a.fresh_label("else"), a.fresh_label("if.done")
+    a.condbr(condition, then, otherwise)
+    wide = [
+        f.lanes > 1 and any(isinstance(x, Var) and _may_vary(f, x) for x in (m.then, m.otherwise)) for m in s.merges
+    ]
+    ends: list[tuple[list[V], str]] = []
+    for label, body, side in ((then, s.then, "then"), (otherwise, s.otherwise, "otherwise")):
+        a.label(label)
+        f.branch(body)
+        values = [f.operand(getattr(m, side)) for m in s.merges]
+        ends.append(([f.wide(v) if w else v for v, w in zip(values, wide, strict=True)], a.block))
+        a.br(done)
+    a.label(done)
+    for k, m in enumerate(s.merges):
+        f.values[m.result.name] = a.phi([(values[k], block) for values, block in ends])
+
+
+def _may_vary(f: FunctionEmitter, x: Var) -> bool:
+    known = f.values.get(x.name)
+    return x.name in f.varying_vars or (known is not None and known.lanes > 1)
+
+
+def _divergent_if(f: FunctionEmitter, s: If, condition: V) -> None:
+    a = f.a
+    saved = f.mask, f.divergent
+    masks = (condition, a.not_(condition))
+    sides: list[list[V]] = []
+    for mask, body, side in ((masks[0], s.then, "then"), (masks[1], s.otherwise, "otherwise")):
+        f.mask = mask if saved[0] is None else a.and_(mask, saved[0])
+        f.divergent = True
+        results = [getattr(m, side) for m in s.merges]
+        if len(body) > LARGE_BRANCH or summarize(body).nested:
+            before, taken, skip = a.block, a.fresh_label("lanes.then"), a.fresh_label("lanes.skip")
+            a.condbr(a.any_lane(f.mask), taken, skip)
+            a.label(taken)
+            f.branch(body)
+            values = [f.wide(f.operand(x)) for x in results]
+            after = a.block
+            a.label(skip)
+            sides.append([a.phi([(V("zeroinitializer", v.ty, v.lanes), before), (v, after)]) for v in values])
+        else:
+            f.branch(body)
+            sides.append([f.wide(f.operand(x)) for x in results])
+    f.mask, f.divergent = saved
+    for m, yes, no in zip(s.merges, *sides, strict=True):
+        f.values[m.result.name] = a.select(condition, yes, no)
+
+
+# --- checks ---------------------------------------------------------------------------------------------------------
+
+
+def emit_check(f: FunctionEmitter, s: Check) -> None:
+    """Leave with the site's error unless the condition holds; the values are those of the first lane that failed."""
+    a = f.a
+    f.hoist_loads = None
+    condition = f.operand(s.condition)
+    if condition.text == "true":
+        return
+    failed = a.not_(condition)
+    if f.mask is not None and (f.divergent or failed.lanes > 1):
+        failed = a.and_(failed, f.mask)
+    bad, good = a.fresh_label("failed"), a.fresh_label("checked")
+    a.condbr(a.any_lane(failed), bad, good, weights=COLD)
+    a.label(bad)
+    lane: V | None = None
+    if failed.lanes > 1:
+        bits = a.zext(a.lane_bits(failed), I64) if failed.lanes < 64 else a.lane_bits(failed)
+        lane = a.trunc_int(a.int_intrinsic("cttz", bits, flag=True), "i32")
+    a.store(V(str(s.site), I64), a.gep(CONTEXT, CONTEXT_ERROR_SITE, "i8"), align=8)
+    for k, x in enumerate(s.values[:4]):
+        value = f.operand(x)
+        if value.lanes > 1:
+            value = a.extract(value, lane if lane is not None else 0)
+        a.store(error_value(f, value, x), a.gep(CONTEXT, CONTEXT_ERROR_VALUES + 8 * k, "i8"), align=8)
+    deoptimise = f.module.sites[s.site].error == "deoptimise"
+    a.ret(V(str(int(Status.DEOPTIMISE if deoptimise else Status.ERROR)), "i32"))
+    a.label(good)
+
+
+def error_value(f: FunctionEmitter, value: V, x: Var | Const) -> V:
+    """A scalar as the int64 of `context.error_values`: integers as they are, floats as the bits of a float64."""
+    if x.dtype.kind == "f":
+        wide = value if value.ty == "double" else f.a.fpext(value, "double")
+        return f.a.bitcast(wide, I64)
+    return f.as_i64(value, x.dtype)
+
+
+def zero(ty: str, lanes: int = 1) -> V:
+    return V("zeroinitializer", ty, lanes) if lanes > 1 else V("0.0" if ty in ("float", "double") else "0", ty)
+
+
+__all__ = ["TYPES", "VectorBody", "emit_check", "emit_for", "emit_if", "emit_while", "lanes_for", "tail_mask", "zero"]

@@ -1,0 +1,216 @@
+"""`Load`, `Store` and what gives memory: whole vectors where the index steps by the item size, gathers elsewhere.
+
+An address in a vector loop is a polynomial in the loop's index: c * index + rest. With c the item size it is a vector,
+with c = 0 a scalar for all lanes, with minus the item size a reversed vector, otherwise, or where the rest differs
+between lanes, a gather or scatter.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from jitgraph.abi import CONTEXT_ALLOC, CONTEXT_ERROR_SITE, CONTEXT_FREE, CONTEXT_RESULT, Status
+from jitgraph.codegen.assembler import COLD, V
+from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, FunctionEmitter, Memory
+from jitgraph.codegen.loops import Alloc, Buffer, Free, Load, Store, Swap
+from jitgraph.ir.dims import DimLike, split_linear
+
+#: Row buffers up to this size stand on the stack.
+STACK_BYTES = 16 << 10
+
+
+class Access(NamedTuple):
+    """How the lanes reach their elements; `pointers` are for "gather", `pointer` for the others."""
+
+    how: Literal["uniform", "vector", "reversed", "gather"]
+    pointer: V
+
+
+def access(f: FunctionEmitter, buffer: Buffer, index: tuple[DimLike, ...]) -> Access:
+    """Where the element (of each lane) is."""
+    offset = f.offset(buffer, index)
+    if not f.varies(offset):
+        return Access("uniform", f.pointer(buffer, offset))
+    split = split_linear(offset, f.index) if f.index else None
+    if split is not None and not f.varies(split[0]) and not f.varies(split[1]):
+        step = split[0]
+        if step == buffer.dtype.itemsize:
+            return Access("vector", f.pointer(buffer, offset))
+        if step == -buffer.dtype.itemsize:
+            last = (f.lanes - 1) * buffer.dtype.itemsize
+            return Access("reversed", f.a.gep(f.pointer(buffer, offset), -last, "i8"))
+        return Access("gather", _strided(f, buffer, f.pointer(buffer, offset), step))
+    fixed, varying = f.split_varying(offset)
+    return Access("gather", f.step(f.pointer(buffer, fixed), varying, buffer.dtype, f.lanes_dim))
+
+
+def _strided(f: FunctionEmitter, buffer: Buffer, first: V, step: DimLike) -> V:
+    """Addresses first, first + step, ..."""
+    a, size = f.a, buffer.dtype.itemsize
+    if isinstance(step, int):
+        if step % size == 0:
+            return a.gep(first, a.vector([lane * (step // size) for lane in range(f.lanes)], I64), MEMORY_TYPES[buffer.dtype])
+        return a.gep(first, a.vector([lane * step for lane in range(f.lanes)], I64), "i8")
+    lanes = f.lanes
+    offsets = f.remember(
+        ("stride", step, lanes), f.depth_of(step), lambda: a.mul(a.splat(f.dim(step), lanes), a.iota(I64, lanes))
+    )
+    return a.gep(first, offsets, "i8")
+
+
+def emit_load(f: FunctionEmitter, s: Load) -> None:
+    a, buffer = f.a, s.buffer
+    ty, size = MEMORY_TYPES[buffer.dtype], buffer.dtype.itemsize
+    if f.lanes == 1:
+        loaded = a.load(f.pointer(buffer, f.offset(buffer, s.index)), ty, align=size)
+        f.values[s.var.name] = f.from_memory(loaded, buffer.dtype)
+        return
+    offset = f.offset(buffer, s.index)
+    if not f.varies(offset):
+        f.values[s.var.name] = _uniform_load(f, s, offset)
+        return
+    how, pointer = access(f, buffer, s.index)
+    if how == "gather":
+        mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
+        loaded = a.gather(pointer, mask, a.const(0, ty, f.lanes), align=size)
+    elif f.mask is None:
+        loaded = a.load(pointer, ty, lanes=f.lanes, align=size)
+    else:
+        mask = f.mask if how == "vector" else _reversed_mask(f)
+        loaded = a.masked_load(pointer, mask, a.const(0, ty, f.lanes), align=size)
+    if how == "reversed":
+        loaded = a.reverse(loaded)
+    f.values[s.var.name] = f.from_memory(loaded, buffer.dtype)
+
+
+def _uniform_load(f: FunctionEmitter, s: Load, offset: DimLike) -> V:
+    """One element for all lanes: in front of the loop if nothing in it can change or forbid that."""
+    a, buffer = f.a, s.buffer
+    ty, size = MEMORY_TYPES[buffer.dtype], buffer.dtype.itemsize
+
+    def load() -> V:
+        return f.from_memory(a.load(f.pointer(buffer, offset), ty, align=size), buffer.dtype)
+
+    depth = max(f.depth_of(offset), f.buffer_depth(buffer.name))
+    if f.hoist_loads is not None and depth < f.depth and buffer.name not in f.hoist_loads:
+        return f.remember(("load", buffer.name, offset), f.depth - 1, load)
+    if not f.divergent:
+        return load()
+    assert f.mask is not None  # perhaps no lane is on, and the address is out of bounds: read a dummy then
+    dummy = f.entry_memo.get("dummy")
+    if dummy is None:
+        dummy = f.entry_memo["dummy"] = f.in_entry(lambda: _zeroed(f))
+    pointer = a.select(a.any_lane(f.mask), f.pointer(buffer, offset), dummy)
+    return f.from_memory(a.load(pointer, ty, align=size), buffer.dtype)
+
+
+def _zeroed(f: FunctionEmitter) -> V:
+    pointer = f.a.alloca(I64, align=8)
+    f.a.store(V("0", I64), pointer, align=8)
+    return pointer
+
+
+def _reversed_mask(f: FunctionEmitter) -> V:
+    assert f.mask is not None
+    key = ("reversed", f.mask.text)
+    for memo in reversed(f.chain):
+        if key in memo:
+            return memo[key]
+    f.chain[-1][key] = mask = f.a.reverse(f.mask)
+    return mask
+
+
+def emit_store(f: FunctionEmitter, s: Store) -> None:
+    a, buffer = f.a, s.buffer
+    size = buffer.dtype.itemsize
+    value = f.to_memory(f.operand(s.value))
+    if f.lanes == 1:
+        a.store(value, f.pointer(buffer, f.offset(buffer, s.index)), align=size)
+        return
+    how, pointer = access(f, buffer, s.index)
+    value = f.wide(value)
+    if how in ("gather", "uniform"):
+        mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
+        a.scatter(value, f.wide(pointer), mask, align=size)
+        return
+    if how == "reversed":
+        value = a.reverse(value)
+    if f.mask is None:
+        a.store(value, pointer, align=size)
+    else:
+        a.masked_store(value, pointer, f.mask if how == "vector" else _reversed_mask(f), align=size)
+
+
+def size_bytes(buffer: Buffer) -> DimLike:
+    """Bytes of a buffer in C order."""
+    total: DimLike = buffer.dtype.itemsize
+    for size in buffer.shape:
+        total = total * size
+    return total
+
+
+def emit_alloc(f: FunctionEmitter, s: Alloc) -> None:
+    """Give a buffer memory. Row buffers are made in front of all loops that their size allows."""
+    a, buffer = f.a, s.buffer
+    if s.scope == "scratch":
+        depth = f.depth_of(s.offset)
+        pointer = f.remember(("scratch", buffer.name), depth, lambda: a.gep(f.module.scratch, f.dim(s.offset), "i8"))
+        set_buffer(f, buffer, pointer, depth)
+        return
+    if s.scope == "result":
+        assert f.module.results is not None
+        dims = f.alloca(I64, max(1, len(buffer.shape)), align=8)
+        for axis, size in enumerate(buffer.shape):
+            a.store(f.dim(size), a.gep(dims, axis, I64), align=8)
+        arguments = [CONTEXT, V(str(s.slot), I64), V(str(len(buffer.shape)), I64), dims]
+        pointer = a.call_pointer(f.context_field(CONTEXT_RESULT), "ptr", arguments)
+        check_memory(f, pointer)
+        set_buffer(f, buffer, pointer, f.depth)
+        return
+    size = size_bytes(buffer)
+    if s.scope == "row" and isinstance(size, int) and size <= STACK_BYTES:
+        set_buffer(f, buffer, f.alloca("i8", max(size, 1), align=64), 0)
+        return
+    alloc = f.context_field(CONTEXT_ALLOC)
+
+    def call() -> V:
+        return a.call_pointer(alloc, "ptr", [CONTEXT, f.dim(size)])
+
+    depth = f.depth_of(size) if s.scope == "row" else f.depth
+    pointer = f.remember(("row", buffer.name), depth, call) if depth < f.depth else call()
+    check_memory(f, pointer)
+    set_buffer(f, buffer, pointer, min(depth, f.depth))
+
+
+def check_memory(f: FunctionEmitter, pointer: V) -> None:
+    """Leave with MemoryError (site -1) if an allocation failed."""
+    a = f.a
+    bad, good = a.fresh_label("no.memory"), a.fresh_label("memory")
+    a.condbr(a.icmp("eq", pointer, V("null", "ptr")), bad, good, weights=COLD)
+    a.label(bad)
+    a.store(V("-1", I64), a.gep(CONTEXT, CONTEXT_ERROR_SITE, "i8"), align=8)
+    a.ret(V(str(int(Status.ERROR)), "i32"))
+    a.label(good)
+
+
+def set_buffer(f: FunctionEmitter, buffer: Buffer, pointer: V, depth: int) -> None:
+    """From here on `buffer` is at `pointer`, found inside `depth` loops; buffers that are exchanged get a variable for it."""
+    if buffer.name in f.swaps.get(0, frozenset()):
+        known = f.buffers.get(buffer.name)
+        variable = known.variable if known is not None and known.variable is not None else f.alloca("ptr", align=8)
+        f.a.store(pointer, variable, align=8)
+        f.buffers[buffer.name] = Memory(pointer, variable, f.depth)
+    else:
+        f.buffers[buffer.name] = Memory(pointer, None, depth)
+
+
+def emit_free(f: FunctionEmitter, s: Free) -> None:
+    f.a.call_pointer_void(f.context_field(CONTEXT_FREE), [CONTEXT, f.base(s.buffer.name)])
+
+
+def emit_swap(f: FunctionEmitter, s: Swap) -> None:
+    a, one, two = f.a, f.buffers[s.a.name].variable, f.buffers[s.b.name].variable
+    assert one is not None and two is not None
+    first, second = a.load(one, "ptr", align=8), a.load(two, "ptr", align=8)
+    a.store(second, one, align=8)
+    a.store(first, two, align=8)

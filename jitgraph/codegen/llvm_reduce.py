@@ -1,0 +1,540 @@
+"""`Reduce`: NumPy's pairwise order, element by element, or lanes in any grouping.
+
+Pairwise (NumPy's float sum, bit for bit): a call on n elements splits at n // 2 rounded down to a multiple of 8 until at
+most 128 are left. Such a leaf has 8 accumulators, here the 8 lanes of one vector, added up as
+((0+1)+(2+3))+((4+5)+(6+7)), then its last n % 8 elements one by one; fewer than 8 are added one by one from -0.0. The
+recursion is a loop with a stack of what is still to do: the size of a right half, or 0 once its left sum is being awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jitgraph.codegen.assembler import V
+from jitgraph.codegen.llvm_control import VectorBody, lanes_for, tail_mask
+from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter
+from jitgraph.codegen.llvm_scalar import compare
+from jitgraph.codegen.loops import Const, Part, Reduce, Stmt, Store, Var
+from jitgraph.codegen.loops_walk import Summary, bodies, summarize, walk
+from jitgraph.errors import InternalError
+
+_LEAF = 128
+_WIDTH = 8
+_STACK = 64  # halving a 63-bit size never goes deeper
+
+
+def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
+    """Parts of one order share a pass over the elements; different orders take one each, stores go with the last."""
+    groups: dict[tuple[object, ...], list[Part]] = {}
+    for part in s.parts:
+        order = "serial" if f.target.lanes(1) < 2 * _WIDTH and part.order == "free" else part.order
+        groups.setdefault((order, part.chunk), []).append(part)
+    stores = any(isinstance(x, Store) for x in walk(s.body))
+    for k, ((order, _), parts) in enumerate(groups.items()):
+        body = s.body
+        if len(groups) > 1:
+            body = _needed(s.body, parts, stores=stores and k == len(groups) - 1)
+        if order == "pairwise":
+            _pairwise(f, s, body, parts)
+        elif order == "serial":
+            _serial(f, s, body, parts)
+        else:
+            _free(f, s, body, parts)
+
+
+def _needed(body: list[Stmt], parts: list[Part], *, stores: bool) -> list[Stmt]:
+    """The statements that the parts' values need, and the stores if asked for; nested loops and branches stay whole."""
+    wanted = {p.value.name for p in parts if isinstance(p.value, Var)}
+    kept: list[Stmt] = []
+    for s in reversed(body):
+        inner = bodies(s)
+        if isinstance(s, Store) and not stores:
+            continue
+        made = getattr(getattr(s, "var", None), "name", None)
+        if made is not None and made not in wanted:
+            continue
+        kept.append(s)
+        for x in walk([s]) if inner else (s,):
+            for name in ("args", "values"):
+                wanted.update(o.name for o in getattr(x, name, ()) if isinstance(o, Var))
+            for name in ("value", "condition"):
+                o = getattr(x, name, None)
+                if isinstance(o, Var):
+                    wanted.add(o.name)
+            for item in (*getattr(x, "carried", ()), *getattr(x, "merges", ())):
+                for name in ("init", "next", "then", "otherwise"):
+                    o = getattr(item, name, None)
+                    if isinstance(o, Var):
+                        wanted.add(o.name)
+    return kept[::-1]
+
+
+# --- how two values combine -----------------------------------------------------------------------------------------
+
+
+def combine(f: FunctionEmitter, kind: str, dtype: np.dtype, x: V, y: V) -> V:
+    """One step of a reduction: x so far, y the next; min and max keep a NaN of either."""
+    a = f.a
+    if kind == "sum":
+        return a.fadd(x, y) if dtype.kind == "f" else a.or_(x, y) if dtype.kind == "b" else a.add(x, y)
+    if kind == "prod":
+        return a.fmul(x, y) if dtype.kind == "f" else a.and_(x, y) if dtype.kind == "b" else a.mul(x, y)
+    if kind == "any":
+        return a.or_(x, y)
+    if kind == "all":
+        return a.and_(x, y)
+    if kind not in ("max", "min"):
+        raise InternalError(f"no reduction {kind!r}")
+    if dtype.kind == "f":
+        keep = a.fcmp("oge" if kind == "max" else "ole", x, y)
+        return a.select(a.or_(keep, a.fcmp("uno", x, x)), x, y)
+    return a.select(compare(a, "ge" if kind == "max" else "le", x, y, dtype), x, y)
+
+
+def identity(kind: str, dtype: np.dtype) -> float:
+    """The value that changes nothing; -0.0 for float sums."""
+    if kind == "sum":
+        return -0.0 if dtype.kind == "f" else 0
+    if kind == "prod":
+        return 1
+    if kind in ("any", "all"):
+        return int(kind == "all")
+    low = kind in ("max", "argmax")
+    if dtype.kind == "f":
+        return -np.inf if low else np.inf
+    if dtype.kind == "b":
+        return int(not low)
+    info = np.iinfo(dtype)
+    return int(info.min if low else info.max)
+
+
+def _init(f: FunctionEmitter, p: Part) -> V:
+    if p.init is not None:
+        return f.operand(p.init)
+    return f.constant(identity(p.kind, p.value.dtype), p.value.dtype)
+
+
+# --- element by element ---------------------------------------------------------------------------------------------
+
+
+def _serial(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
+    """Scalar loop. With `init` None, min and max begin with their identity, argmax and argmin with no position."""
+    a = f.a
+    extent = f.dim(s.extent)
+    done, loop, start = a.fresh_label("reduce.done"), a.fresh_label("reduce.loop"), a.fresh_label("reduce")
+    firsts: list[V] = []
+    for p in parts:
+        if p.kind in ("argmax", "argmin"):
+            firsts += [f.constant(identity(p.kind, p.value.dtype), p.value.dtype), V("0", I64)]
+        else:
+            firsts.append(_init(f, p))
+    before = a.block
+    a.condbr(a.icmp("sgt", extent, V("0", I64)), start, done)
+    a.label(start)
+    level = f.open_level(s)
+    preheader = a.block
+    a.label(loop)
+    at = a.phi([(V("0", I64), preheader)])
+    states = [a.phi([(first, preheader)]) for first in firsts]
+    f.bind(s.symbol, at)
+    f.chain = level.chain = [{}]
+    f.statements(body)
+    nexts: list[V] = []
+    k = 0
+    for p in parts:
+        value = f.operand(p.value)
+        if p.kind in ("argmax", "argmin"):
+            best, position = states[k : k + 2]
+            better = _better(f, p, value, best)
+            better = a.or_(better, a.and_(a.icmp("eq", at, V("0", I64)), V("true", "i1")))
+            nexts += [a.select(better, value, best), a.select(better, at, position)]
+            k += 2
+        else:
+            nexts.append(combine(f, p.kind, p.value.dtype, states[k], value))
+            k += 1
+    following = a.add(at, V("1", I64))
+    latch = a.block
+    a.add_incoming(at, following, latch)
+    for state, value in zip(states, nexts, strict=True):
+        a.add_incoming(state, value, latch)
+    a.condbr(a.icmp("slt", following, extent), loop, done)
+    f.close_level()
+    a.label(done)
+    results = [a.phi([(first, before), (value, latch)]) for first, value in zip(firsts, nexts, strict=True)]
+    k = 0
+    for p in parts:
+        arg = p.kind in ("argmax", "argmin")
+        f.values[p.result.name] = results[k + 1 if arg else k]
+        k += 2 if arg else 1
+
+
+def _better(f: FunctionEmitter, p: Part, value: V, best: V) -> V:
+    """Whether a value takes the place of the best so far: strictly better, or the first NaN."""
+    a, low = f.a, p.kind == "argmin"
+    if p.value.dtype.kind == "f":
+        return a.and_(a.fcmp("ult" if low else "ugt", value, best), a.fcmp("ord", best, best))
+    return compare(a, "lt" if low else "gt", value, best, p.value.dtype)
+
+
+# --- any grouping ---------------------------------------------------------------------------------------------------
+
+
+class _Accumulator:
+    """The vector state of one part: one vector, or two (value and NaN mask; value and position)."""
+
+    def __init__(self, f: FunctionEmitter, p: Part, lanes: int) -> None:
+        self.f, self.p, self.lanes = f, p, lanes
+        self.dtype = p.value.dtype
+        self.positions = p.kind in ("argmax", "argmin")
+        self.nans = p.kind in ("max", "min") and self.dtype.kind == "f"
+
+    def initial(self) -> list[V]:
+        a, f = self.f.a, self.f
+        value = a.splat(f.constant(identity(self.p.kind, self.dtype), self.dtype), self.lanes)
+        if self.positions:
+            return [value, a.iota(I64, self.lanes)]
+        return [value, a.const(0, "i1", self.lanes)] if self.nans else [value]
+
+    def step(self, state: list[V], first: V, mask: V | None) -> list[V]:
+        f, a, p = self.f, self.f.a, self.p
+        value = f.wide(f.operand(p.value))
+        if self.positions:
+            better = _better(f, p, value, state[0])
+            if mask is not None:
+                better = a.and_(better, mask)
+            here = a.add(f.wide(first), a.iota(I64, self.lanes))
+            return [a.select(better, value, state[0]), a.select(better, here, state[1])]
+        if self.nans:
+            better = a.fcmp("ogt" if p.kind == "max" else "olt", value, state[0])
+            nan = a.fcmp("uno", value, value)
+            if mask is not None:
+                better, nan = a.and_(better, mask), a.and_(nan, mask)
+            return [a.select(better, value, state[0]), a.or_(state[1], nan)]
+        result = combine(f, p.kind, self.dtype, state[0], value)
+        return [result if mask is None else a.select(mask, result, state[0])]
+
+    def join(self, x: list[V], y: list[V]) -> list[V]:
+        """Two states in one; for positions the lower one where the values are equal, or both NaN."""
+        f, a, p = self.f, self.f.a, self.p
+        if self.positions:
+            better = _better(f, p, y[0], x[0])
+            if self.dtype.kind == "f":
+                both = a.fcmp("uno", x[0], x[0])
+                same = a.or_(a.fcmp("oeq", x[0], y[0]), a.and_(both, a.fcmp("uno", y[0], y[0])))
+            else:
+                same = a.icmp("eq", x[0], y[0])
+            better = a.or_(better, a.and_(same, a.icmp("slt", y[1], x[1])))
+            return [a.select(better, y[0], x[0]), a.select(better, y[1], x[1])]
+        if self.nans:
+            better = a.fcmp("ogt" if p.kind == "max" else "olt", y[0], x[0])
+            return [a.select(better, y[0], x[0]), a.or_(x[1], y[1])]
+        return [combine(f, p.kind, self.dtype, x[0], y[0])]
+
+    def finish(self, states: list[list[V]]) -> V:
+        """The scalar result of all lanes of all states, `init` included."""
+        f, a = self.f, self.f.a
+        while len(states) > 1:
+            pairs = zip(states[::2], states[1::2], strict=True)
+            states = [self.join(x, y) for x, y in pairs]
+        state, lanes = states[0], self.lanes
+        if self.dtype.kind == "b" and not self.positions:
+            return self._finish_bool(state[0])
+        if self.nans:
+            state = [state[0], state[1]]
+        while lanes > 1:
+            half = lanes // 2
+            low = [a.slice_lanes(x, 0, half) for x in state]
+            high = [a.slice_lanes(x, half, half) for x in state]
+            state = self.join(low, high)
+            lanes = half
+        if self.positions:
+            return state[1]
+        result = state[0]
+        if self.nans:
+            result = a.select(state[1], a.const(np.nan, result.ty), result)
+        if self.p.init is not None:
+            result = combine(f, self.p.kind, self.dtype, f.operand(self.p.init), result)
+        return result
+
+    def _finish_bool(self, value: V) -> V:
+        a, kind = self.f.a, self.p.kind
+        some = kind in ("any", "sum", "max")
+        result = a.any_lane(value) if some else a.all_lanes(value)
+        if self.p.init is not None:
+            result = combine(self.f, "any" if some else "all", self.dtype, self.f.operand(self.p.init), result)
+        return result
+
+
+def _interleave(summary: Summary, lanes: int, widest: int) -> int:
+    """Vectors per turn: several hide the latency of the accumulation, where the body is small."""
+    if summary.calls or summary.nested or summary.checks or summary.statements > 16:
+        return 1
+    return 2 if summary.statements > 6 or lanes * widest > 64 else 4
+
+
+def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
+    a = f.a
+    summary = summarize(body)
+    widest = max([summary.itemsize, *(p.value.dtype.itemsize for p in parts)])
+    if any(p.kind in ("argmax", "argmin") for p in parts):
+        widest = 8
+    lanes = s.lanes or lanes_for(f, widest)
+    accumulators = [_Accumulator(f, p, lanes) for p in parts]
+    count = _interleave(summary, lanes, widest)
+    early = len(parts) == 1 and parts[0].kind in ("any", "all") and not summary.checks and not summary.stored
+    extent = f.dim(s.extent)
+    step = lanes * count
+    level = f.open_level(s)
+    vector = VectorBody(f, s.symbol, lanes, body, summary)
+    initial = [[acc.initial() for acc in accumulators] for _ in range(count)]
+    flat = [x for group in initial for state in group for x in state]
+    whole = a.and_(extent, V(str(-step), I64))
+    if isinstance(s.extent, int):
+        whole = V(str(s.extent // step * step), I64)
+    # whole turns: `count` vectors, each with accumulators of its own
+    loop, rest, found = a.fresh_label("reduce.loop"), a.fresh_label("reduce.rest"), a.fresh_label("reduce.found")
+    before = a.block
+    a.condbr(a.icmp("sgt", whole, V("0", I64)), loop, rest)
+    a.label(loop)
+    first = a.phi([(V("0", I64), before)])
+    phis = [a.phi([(x, before)]) for x in flat]
+    nexts: list[V] = []
+    at = 0
+    for k in range(count):
+        here = first if k == 0 else a.add(first, V(str(k * lanes), I64))
+        vector.at(here, None, level)
+        vector.f.hoist_loads = frozenset() if False else None  # the loop may not run: nothing may be read in front of it
+        f.statements(body)
+        for acc in accumulators:
+            size = len(acc.initial())
+            nexts += acc.step(phis[at : at + size], here, None)
+            at += size
+    following = a.add(first, V(str(step), I64))
+    latch = a.block
+    exits: list[tuple[str, V]] = []
+    if early:
+        group = _merged(accumulators, nexts, count)[0][0]
+        stop = a.any_lane(group) if parts[0].kind == "any" else a.not_(a.all_lanes(group))
+        more = a.fresh_label("reduce.more")
+        a.condbr(stop, found, more)
+        exits.append((latch, V("true" if parts[0].kind == "any" else "false", "i1")))
+        a.label(more)
+        latch = more
+    a.add_incoming(first, following, latch)
+    for phi, value in zip(phis, nexts, strict=True):
+        a.add_incoming(phi, value, latch)
+    a.condbr(a.icmp("slt", following, whole), loop, rest)
+    a.label(rest)
+    joined = [a.phi([(x, before), (y, latch)]) for x, y in zip(flat, nexts, strict=True)]
+    merged = _merged(accumulators, joined, count)
+    # what is left, under a mask, vector by vector
+    states = [x for state in merged for x in state]
+    tail, done = a.fresh_label("reduce.tail"), a.fresh_label("reduce.done")
+    before = a.block
+    a.condbr(a.icmp("slt", whole, extent), tail, done)
+    a.label(tail)
+    first = a.phi([(whole, before)])
+    phis = [a.phi([(x, before)]) for x in states]
+    mask = tail_mask(f, a.int_intrinsic("umin", a.sub(extent, first), V(str(lanes), I64)), lanes)
+    vector.at(first, mask, level)
+    f.hoist_loads = None
+    f.statements(body)
+    ends: list[V] = []
+    at = 0
+    for acc, state in zip(accumulators, merged, strict=True):
+        ends += acc.step(phis[at : at + len(state)], first, mask)
+        at += len(state)
+    following = a.add(first, V(str(lanes), I64))
+    latch = a.block
+    a.add_incoming(first, following, latch)
+    for phi, value in zip(phis, ends, strict=True):
+        a.add_incoming(phi, value, latch)
+    a.condbr(a.icmp("slt", following, extent), tail, done)
+    a.label(done)
+    final = [a.phi([(x, before), (y, latch)]) for x, y in zip(states, ends, strict=True)]
+    vector.leave()
+    f.close_level()
+    at = 0
+    for acc, state in zip(accumulators, merged, strict=True):
+        f.values[acc.p.result.name] = acc.finish([final[at : at + len(state)]])
+        at += len(state)
+    if early:
+        after = a.block
+        value = f.values[parts[0].result.name]
+        a.label(found)
+        f.values[parts[0].result.name] = a.phi([(value, after), *((x, block) for block, x in exits)])
+
+
+def _merged(accumulators: list[_Accumulator], flat: list[V], count: int) -> list[list[V]]:
+    """The states of the vectors of one turn joined: for each part one."""
+    groups: list[list[list[V]]] = [[] for _ in accumulators]
+    at = 0
+    for _ in range(count):
+        for k, acc in enumerate(accumulators):
+            size = 2 if acc.positions or acc.nans else 1
+            groups[k].append(flat[at : at + size])
+            at += size
+    merged: list[list[V]] = []
+    for acc, states in zip(accumulators, groups, strict=True):
+        while len(states) > 1:
+            states = [acc.join(x, y) for x, y in zip(states[::2], states[1::2], strict=True)]
+        merged.append(states[0])
+    return merged
+
+
+# --- pairwise -------------------------------------------------------------------------------------------------------
+
+
+def _pairwise(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
+    """NumPy's tree over chunks; the chunks are added one by one onto `init` (None: onto the first chunk's sum)."""
+    a = f.a
+    zero = V("0", I64)
+    extent = f.dim(s.extent)
+    chunk = parts[0].chunk
+    step = extent if chunk is None else f.dim(chunk)
+    stack = f.alloca(I64, _STACK, align=8)
+    sums = [f.alloca(TYPES[p.value.dtype], _STACK, align=8) for p in parts]
+    level = f.open_level(s)
+    vector = VectorBody(f, s.symbol, _WIDTH, body, summarize(body))
+    inits = [_init(f, p) for p in parts]
+
+    # one chunk after the other; a chunk of nothing is one call too, so that the sum of nothing is init + -0.0
+    before = a.block
+    outer = a.label(a.fresh_label("chunk"))
+    start = a.phi([(zero, before)])
+    totals = [a.phi([(x, before)]) for x in inits]
+    size = a.sub(extent, start)
+    if chunk is not None:
+        size = a.int_intrinsic("smin", size, step)
+
+    # down: split until a leaf is left
+    entered = a.block
+    descend = a.label(a.fresh_label("descend"))
+    place = a.phi([(start, entered)])
+    count = a.phi([(size, entered)])
+    top = a.phi([(zero, entered)])
+    push, leaf = a.fresh_label("push"), a.fresh_label("leaf")
+    a.condbr(a.icmp("sgt", count, V(str(_LEAF), I64)), push, leaf)
+    a.label(push)
+    left = a.and_(a.lshr(count, V("1", I64)), V("-8", I64))
+    a.store(a.sub(count, left), a.gep(stack, top, I64), align=8)
+    a.add_incoming(place, place, push)
+    a.add_incoming(count, left, push)
+    a.add_incoming(top, a.add(top, V("1", I64)), push)
+    a.br(descend)
+    a.label(leaf)
+    results = _leaf(f, vector, level, parts, place, count)
+
+    # up: a sum that waits for its right half is put down, one whose halves are both there is added
+    after_leaf = a.block
+    following = a.add(place, count)
+    ascend = a.label(a.fresh_label("ascend"))
+    current = [a.phi([(x, after_leaf)]) for x in results]
+    height = a.phi([(top, after_leaf)])
+    pop, right, both, out = (a.fresh_label(name) for name in ("pop", "right", "both", "chunk.done"))
+    a.condbr(a.icmp("eq", height, zero), out, pop)
+    a.label(pop)
+    below = a.sub(height, V("1", I64))
+    slot = a.gep(stack, below, I64)
+    waiting = a.load(slot, I64, align=8)
+    places = [a.gep(base, below, x.ty) for base, x in zip(sums, current, strict=True)]
+    a.condbr(a.icmp("ne", waiting, zero), right, both)
+    a.label(right)
+    for pointer, x in zip(places, current, strict=True):
+        a.store(x, pointer, align=4)
+    a.store(zero, slot, align=8)
+    a.add_incoming(place, following, right)
+    a.add_incoming(count, waiting, right)
+    a.add_incoming(top, height, right)
+    a.br(descend)
+    a.label(both)
+    for phi, pointer, x in zip(current, places, list(current), strict=True):
+        a.add_incoming(phi, a.fadd(a.load(pointer, x.ty, align=4), x), both)
+    a.add_incoming(height, below, both)
+    a.br(ascend)
+    a.label(out)
+
+    added = [a.fadd(total, x) for total, x in zip(totals, current, strict=True)]
+    done = a.fresh_label("reduce.done")
+    if chunk is not None:
+        position = a.add(start, size)
+        a.add_incoming(start, position, a.block)
+        for phi, value in zip(totals, added, strict=True):
+            a.add_incoming(phi, value, a.block)
+        a.condbr(a.icmp("slt", position, extent), outer, done)
+    vector.leave()
+    f.close_level()
+    a.label(done)
+    for p, value in zip(parts, added, strict=True):
+        f.values[p.result.name] = value
+
+
+def _leaf(f: FunctionEmitter, vector: VectorBody, level: object, parts: list[Part], place: V, count: V) -> list[V]:
+    """The sums of a leaf of at most 128 elements."""
+    from jitgraph.codegen.llvm_function import Level
+
+    assert isinstance(level, Level)
+    a, zero = f.a, V("0", I64)
+    nothing = [a.const(-0.0, TYPES[p.value.dtype]) for p in parts]
+    start = [a.const(-0.0, TYPES[p.value.dtype], _WIDTH) for p in parts]
+    whole = a.and_(count, V("-8", I64))
+    loop, combined, tail_test = a.fresh_label("leaf.loop"), a.fresh_label("leaf.sum"), a.fresh_label("leaf.rest")
+    before = a.block
+    a.condbr(a.icmp("sgt", whole, zero), loop, tail_test)
+    a.label(loop)
+    at = a.phi([(zero, before)])
+    lanes = [a.phi([(x, before)]) for x in start]
+    first = a.add(place, at)
+    vector.at(first, None, level)
+    f.hoist_loads = None
+    f.statements(vector.body)
+    nexts = [a.fadd(x, f.wide(f.operand(p.value))) for x, p in zip(lanes, parts, strict=True)]
+    following = a.add(at, V("8", I64))
+    a.add_incoming(at, following, a.block)
+    for phi, x in zip(lanes, nexts, strict=True):
+        a.add_incoming(phi, x, a.block)
+    a.condbr(a.icmp("slt", following, whole), loop, combined)
+    a.label(combined)
+    totals = [_combine_lanes(f, x) for x in nexts]
+    after = a.block
+    a.label(tail_test)
+    totals = [a.phi([(none, before), (x, after)]) for none, x in zip(nothing, totals, strict=True)]
+    left = a.and_(count, V("7", I64))
+    tail, done = a.fresh_label("leaf.tail"), a.fresh_label("leaf.done")
+    before = a.block
+    a.condbr(a.icmp("ne", left, zero), tail, done)
+    a.label(tail)
+    vector.at(a.add(place, whole), tail_mask(f, left, _WIDTH), level)
+    f.hoist_loads = None
+    f.statements(vector.body)
+    values = [f.wide(f.operand(p.value)) for p in parts]
+    one_by_one = a.fresh_label("leaf.element")
+    entered = a.block
+    a.label(one_by_one)
+    lane = a.phi([(zero, entered)])
+    running = [a.phi([(x, entered)]) for x in totals]
+    ends = [a.fadd(x, a.extract(value, lane)) for x, value in zip(running, values, strict=True)]
+    following = a.add(lane, V("1", I64))
+    a.add_incoming(lane, following, a.block)
+    for phi, x in zip(running, ends, strict=True):
+        a.add_incoming(phi, x, a.block)
+    a.condbr(a.icmp("slt", following, left), one_by_one, done)
+    after = a.block
+    a.label(done)
+    return [a.phi([(x, before), (y, after)]) for x, y in zip(totals, ends, strict=True)]
+
+
+def _combine_lanes(f: FunctionEmitter, x: V) -> V:
+    """((0+1)+(2+3))+((4+5)+(6+7)): neighbours are added, three times."""
+    a = f.a
+    while x.lanes > 1:
+        even = a.shuffle(x, None, range(0, x.lanes, 2))
+        odd = a.shuffle(x, None, range(1, x.lanes, 2))
+        x = a.fadd(even, odd)
+    return x
+
+
+Combine = Callable[[V, V], V]
+__all__ = ["Const", "combine", "emit_reduce", "identity"]

@@ -1,0 +1,162 @@
+"""`Let`: the primitives of the `Scalar` protocol as LLVM instructions, on one lane or many.
+
+Integer division is guarded where lanes are off: what stands in them is arbitrary, and the machine traps on zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jitgraph.codegen.assembler import Assembler, V
+from jitgraph.codegen.llvm_function import TYPES, FunctionEmitter
+from jitgraph.codegen.loops import DimValue, Let
+from jitgraph.codegen.vecmath import FUNCTIONS
+from jitgraph.errors import InternalError
+
+_FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "uno": "uno"}
+_SIGNED_PREDICATES = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
+_UNSIGNED_PREDICATES = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"}
+#: NumPy's names where C has others.
+_C_NAMES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
+    "arccosh": "acosh", "arctanh": "atanh",
+}  # fmt: skip
+
+Primitive = Callable[[FunctionEmitter, list[V], Let], V]
+
+
+def emit_let(f: FunctionEmitter, s: Let) -> None:
+    handler = PRIMITIVES.get(s.op)
+    if handler is None:
+        raise InternalError(f"no primitive {s.op!r} (in the definition of {s.var.name})")
+    f.values[s.var.name] = handler(f, [f.operand(x) for x in s.args], s)
+
+
+def emit_dim_value(f: FunctionEmitter, s: DimValue) -> None:
+    f.values[s.var.name] = f.lanes_dim(s.dim)
+
+
+def cast(a: Assembler, x: V, source: np.dtype, target: np.dtype) -> V:
+    """x as NumPy's `astype` converts it; a float outside of the integer's range gives some integer."""
+    if source == target:
+        return x
+    ty = TYPES[target]
+    if target.kind == "b":
+        if source.kind == "f":
+            return a.fcmp("une", x, a.like(0.0, x))
+        return a.icmp("ne", x, a.like(0, x))
+    if source.kind == "f":
+        if target.kind == "f":
+            return a.fpext(x, ty) if target.itemsize > source.itemsize else a.fptrunc(x, ty)
+        if target.itemsize < 4:  # as C on x86: through int32, so that -1.0 is 255
+            return a.trunc_int(a.fptosi(x, "i32"), ty)
+        if target.kind == "i":
+            return a.fptosi(x, ty)
+        return a.trunc_int(a.fptosi(x, "i64"), ty) if target.itemsize == 4 else a.fptoui(x, ty)
+    if target.kind == "f":
+        return a.sitofp(x, ty) if source.kind == "i" else a.uitofp(x, ty)
+    if source.kind == "b":
+        return a.zext(x, ty)
+    if target.itemsize == source.itemsize:
+        return x
+    if target.itemsize < source.itemsize:
+        return a.trunc_int(x, ty)
+    return a.sext(x, ty) if source.kind == "i" else a.zext(x, ty)
+
+
+def compare(a: Assembler, predicate: str, x: V, y: V, dtype: np.dtype) -> V:
+    if dtype.kind == "f":
+        return a.fcmp(_FLOAT_PREDICATES[predicate], x, y)
+    return a.icmp((_SIGNED_PREDICATES if dtype.kind == "i" else _UNSIGNED_PREDICATES)[predicate], x, y)
+
+
+def _cast(f: FunctionEmitter, args: list[V], s: Let) -> V:
+    return cast(f.a, args[0], s.args[0].dtype, s.var.dtype)
+
+
+def _bitcast(f: FunctionEmitter, args: list[V], s: Let) -> V:
+    return f.a.bitcast(args[0], TYPES[s.var.dtype])
+
+
+def _cmp(f: FunctionEmitter, args: list[V], s: Let) -> V:
+    return compare(f.a, s.attr, args[0], args[1], s.args[0].dtype)
+
+
+def _arithmetic(name: str) -> Primitive:
+    """add, sub, mul, neg of floats or integers."""
+    integer, real = getattr(Assembler, name), getattr(Assembler, f"f{name}")
+
+    def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
+        return (real if s.args[0].dtype.kind == "f" else integer)(f.a, *args)  # type: ignore[no-any-return]
+
+    return emit
+
+
+def _plain(name: str) -> Primitive:
+    method = getattr(Assembler, name)
+
+    def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
+        return method(f.a, *args)  # type: ignore[no-any-return]
+
+    return emit
+
+
+def _divide(signed: str, unsigned: str) -> Primitive:
+    def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
+        a, (x, y) = f.a, args
+        if f.mask is not None and (y.lanes > 1 or f.divergent):
+            y = a.select(f.mask, f.wide(y), a.const(1, y.ty, f.lanes))
+        method = signed if s.args[0].dtype.kind == "i" else unsigned
+        return getattr(a, method)(x, y)  # type: ignore[no-any-return]
+
+    return emit
+
+
+def _shr(f: FunctionEmitter, args: list[V], s: Let) -> V:
+    return f.a.ashr(*args) if s.args[0].dtype.kind == "i" else f.a.lshr(*args)
+
+
+def _overflows(operation: str) -> Primitive:
+    def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
+        prefix = "s" if s.args[0].dtype.kind == "i" else "u"
+        return f.a.with_overflow(prefix + operation, *args)[1]
+
+    return emit
+
+
+def _frem(f: FunctionEmitter, args: list[V], s: Let) -> V:
+    return library_lanes(f, "fmod", args)
+
+
+def _call(f: FunctionEmitter, args: list[V], s: Let) -> V:
+    function = FUNCTIONS.get(s.attr)
+    if function is not None and function.vectorised:
+        return function.emit(f.a, *args)
+    return library_lanes(f, _C_NAMES.get(s.attr, s.attr), args)
+
+
+def library_lanes(f: FunctionEmitter, name: str, args: list[V]) -> V:
+    """C's function of the table, lane by lane in a helper function with a loop: one call site however many lanes."""
+    a, ty = f.a, args[0].ty
+    callee = f.table_function(f"{name}f" if ty == "float" else name)
+    lanes = max(x.lanes for x in args)
+    if lanes == 1:
+        return a.call_pointer(callee, ty, args)
+    helper = f.module.lanes_helper(ty, lanes, len(args))
+    wide = [a.splat(x, lanes).typed for x in args]
+    vector = f"<{lanes} x {ty}>"
+    return a.define(f"call {vector} @{helper}({callee.typed}, {', '.join(wide)})", ty, lanes)
+
+
+PRIMITIVES: dict[str, Primitive] = {
+    "cast": _cast, "bitcast": _bitcast, "cmp": _cmp, "call": _call, "frem": _frem,
+    "add": _arithmetic("add"), "sub": _arithmetic("sub"), "mul": _arithmetic("mul"), "neg": _arithmetic("neg"),
+    "idiv": _divide("sdiv", "udiv"), "irem": _divide("srem", "urem"), "shr": _shr,
+    "add_overflows": _overflows("add"), "sub_overflows": _overflows("sub"), "mul_overflows": _overflows("mul"),
+}  # fmt: skip
+for _name in ("fdiv", "fma", "fabs", "copysign", "sqrt", "floor", "ceil", "trunc", "rint", "select"):
+    PRIMITIVES[_name] = _plain(_name)
+for _name in ("and_", "or_", "xor", "not_", "shl"):
+    PRIMITIVES[_name] = _plain(_name)

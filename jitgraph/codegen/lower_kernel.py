@@ -1,0 +1,634 @@
+"""Lowering of one kernel: a group of tensor-level ops becomes a few loop nests in one function.
+
+Values are evaluated on demand: `at(value, index)` emits what computes one element, once for each pair. Ops with a scalar
+function, views and creation are never stored unless they are yielded; reductions, writes and the like are *roots*, each
+computed in a nest of its *stage*: one more than the stages of the roots that it reads. Roots of one stage over one domain
+share a nest. With `rows = k` all nests stand inside one nest over the k leading axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+
+from jitgraph import dtypes
+from jitgraph.codegen.loops import (
+    Alloc,
+    Bind,
+    Buffer,
+    CallKernel,
+    Const,
+    DimValue,
+    For,
+    Function,
+    Load,
+    Operand,
+    Store,
+    Var,
+)
+from jitgraph.codegen.lower_nest import Axis, affine, nest
+from jitgraph.codegen.lower_scalar import Frame, KernelFrame, LetBuilder, constant
+from jitgraph.codegen.lower_views import Memory, broadcast_index, free_symbols, reindex, reshape_memory, simplify_index
+from jitgraph.errors import InternalError
+from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.opdef import Trait
+from jitgraph.ir.types import Shape
+
+if TYPE_CHECKING:
+    from jitgraph.codegen.lower import Lowering
+
+Index: TypeAlias = tuple[DimLike, ...]
+Key: TypeAlias = tuple[Value, Index]
+Place: TypeAlias = Union[Operand, Memory]
+Finish: TypeAlias = "Callable[[list[Operand]], Operand | Key]"
+
+#: Ops whose result is the next version of operand `base_operand(op)`.
+UPDATES: dict[str, int] = {"write": 1, "scatter_add": 0, "expand": 0}
+#: Work that is cheaper to repeat than to store and load again; a transcendental function costs more.
+RECOMPUTE_COST = 12
+_COSTS = {"div": 4, "floordiv": 6, "mod": 6, "fmod": 6, "sqrt": 5, "reciprocal": 4, "pow": 20, "take": 6}
+
+
+@dataclass(slots=True, eq=False)
+class Root:
+    """Something that a nest computes: `value` at each index of `domain`, stored or reduced."""
+
+    kind: Literal["store", "write", "reduce", "special"]
+    value: Value
+    domain: Shape
+    stage: int
+    op: Op | None = None
+    memory: Memory | None = None
+
+
+@dataclass(slots=True)
+class Slot:
+    """Where a value computed by this kernel can be read in stages behind `stage`."""
+
+    place: Place
+    stage: int
+
+
+@dataclass(slots=True, eq=False)
+class Nest:
+    stage: int
+    domain: Shape
+    axes: tuple[int, ...] | None = None  # of its reductions
+    roots: list[Root] = field(default_factory=list)
+
+
+class Evaluator:
+    """Demand-driven evaluation of single elements in one function."""
+
+    def __init__(self, low: Lowering, frame: Frame, places: Mapping[Value, Place]) -> None:
+        self.low = low
+        self.frame = frame
+        self.builder = LetBuilder(frame)
+        self.places = places
+        self.memo: dict[Key, Operand] = {}
+        self.slots: dict[Value, Slot] = {}
+        self.stage = 0
+
+    def at(self, value: Value, index: Index = ()) -> Operand:
+        """The element of `value` at `index`; the work is emitted at the frame's insertion point, once."""
+        memo = self.memo
+        key = (value, index)
+        found = memo.get(key)
+        if found is not None:
+            return found
+        stack = [key]
+        pending: dict[Key, tuple[Sequence[Key], Finish]] = {}
+        while stack:
+            key = stack[-1]
+            if key in memo:
+                stack.pop()
+                continue
+            entry = pending.get(key)
+            if entry is None:
+                entry = pending[key] = self.expand(*key)
+            keys, finish = entry
+            missing = [k for k in keys if k not in memo]
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            made = finish([memo[k] for k in keys])
+            if isinstance(made, tuple):
+                pending[key] = ((made,), _same)
+                continue
+            memo[key] = made
+            stack.pop()
+        return memo[value, index]
+
+    def expand(self, value: Value, index: Index) -> tuple[Sequence[Key], Finish]:
+        """What the element needs first, and how to make it from that."""
+        place = self.place(value)
+        if place is not None:
+            if isinstance(place, Memory):
+                memory = place
+                return (), lambda _: self.load(memory, index)
+            scalar = place
+            return (), lambda _: self.frame.scalar(scalar)
+        op = value.producer
+        if op is None:
+            raise InternalError(f"lower: the block argument {value.name or value.index} has no place")
+        defn = op.defn
+        lower = defn.lower
+        if lower is not None:
+            shape = value.type.shape
+            keys = [
+                (o, index if o.type.shape == shape else broadcast_index(index, o.type.shape)) for o in op.operands
+            ]
+            attrs = op.attrs
+            builder = self.builder
+            return keys, lambda args: lower(builder, *args, **attrs)
+        rule = _RULES.get(defn.name)
+        if rule is None:
+            raise InternalError(f"lower: {defn.name} has no value before its kernel ran")
+        return rule(self, op, index)
+
+    def place(self, value: Value) -> Place | None:
+        """Where the value lies already; None: it is computed on demand."""
+        slot = self.slots.get(value)
+        if slot is not None:
+            if self.stage > slot.stage or not isinstance(slot.place, Memory):
+                return slot.place
+            return None
+        place = self.places.get(value)
+        return place if place is not None else self.low.places.get(value)
+
+    def load(self, memory: Memory, index: Index) -> Var:
+        buffer, at = simplify_index(memory.buffer, memory.index(index))
+        var = self.frame.var(buffer.dtype)
+        self.frame.body.append(Load(var, self.frame.buffer(buffer), at))
+        return var
+
+    def store(self, memory: Memory, index: Index, value: Operand) -> None:
+        buffer, at = simplify_index(memory.buffer, memory.index(index))
+        value = self.builder.cast(value, buffer.dtype)
+        self.frame.body.append(Store(self.frame.buffer(buffer), at, value))
+
+    def dim(self, d: DimLike) -> Operand:
+        """The value of a dim as an int64."""
+        if isinstance(d, int):
+            return Const(d, dtypes.I64)
+        var = self.frame.var(dtypes.I64)
+        self.frame.body.append(DimValue(var, d))
+        return var
+
+    def bind(self, value: Operand) -> DimLike:
+        """An integer scalar as a dim."""
+        if isinstance(value, Const):
+            return int(value.value)
+        value = self.builder.cast(value, dtypes.I64)
+        name = self.frame.index()
+        self.frame.body.append(Bind(name, value))
+        return symbol(name)
+
+
+def _same(args: list[Operand]) -> Operand:
+    return args[0]
+
+
+# ------------------------------------------------------------------------------------------- elements of movement ops
+
+
+def _view(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    return ((op.operands[0], op.attrs["map"].index(index)),), _same
+
+
+def _copy(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    return ((op.operands[0], index),), _same
+
+
+def _reshape(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    x = op.operands[0]
+    place = e.place(x)
+    if isinstance(place, Memory):
+        flat = reshape_memory(place, x.type.shape, op.result.type.shape)
+        if flat is not None:
+            return (), lambda _: e.load(flat, index)
+    return ((x, reindex(index, op.result.type.shape, x.type.shape)),), _same
+
+
+def _full(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    dtype = op.result.type.dtype
+    return ((op.operands[0], ()),), lambda args: e.builder.cast(args[0], dtype)
+
+
+def _iota(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    start, step = op.operands
+    dtype = op.result.type.dtype
+
+    def finish(args: list[Operand]) -> Operand:
+        b = e.builder
+        first, by = b.cast(args[0], dtype), b.cast(args[1], dtype)
+        turn = b.cast(e.dim(index[0]), dtype)
+        if not (isinstance(by, Const) and by.value == 1):
+            turn = b.mul(turn, by)
+        zero = isinstance(first, Const) and first.value == 0
+        return turn if zero else b.add(first, turn)
+
+    return ((start, ()), (step, ())), finish
+
+
+def _constant(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    if op.result.type.ndim == 0:
+        const = constant(op.attrs["value"], op.result.type.dtype)
+        return (), lambda _: const
+    table = Memory(e.low.table(op))
+    return (), lambda _: e.load(table, index)
+
+
+def _dim(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    return (), lambda _: e.builder.cast(e.dim(op.attrs["value"]), op.result.type.dtype)
+
+
+def _take(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    x, where = op.operands
+    axis, rank = op.attrs["axis"], where.type.ndim
+
+    def finish(args: list[Operand]) -> Key:
+        return x, (*index[:axis], e.bind(args[0]), *index[axis + rank :])
+
+    return ((where, index[axis : axis + rank]),), finish
+
+
+_RULES: dict[str, Callable[[Evaluator, Op, Index], tuple[Sequence[Key], Finish]]] = {
+    "view": _view,
+    "copy": _copy,
+    "reshape": _reshape,
+    "full": _full,
+    "iota": _iota,
+    "constant": _constant,
+    "dim": _dim,
+    "take": _take,
+}
+
+
+def is_virtual(op: Op) -> bool:
+    """Whether elements of the op's result can be computed on demand."""
+    return op.defn.lower is not None or op.defn.name in _RULES
+
+
+# --------------------------------------------------------------------------------------------------------- the kernel
+
+
+class Group(Evaluator):
+    """One kernel: `ops` in order, some of whose values go to memory or out as scalars.
+
+    Args:
+        places: where operands lie, by the value that stands for them in `ops`.
+        outputs: values wanted, in memory (a `Memory` to fill; for the version of a storage, its own) or as scalars (None).
+        rows: how many leading axes the ops share.
+    """
+
+    def __init__(
+        self,
+        low: Lowering,
+        ops: Sequence[Op],
+        places: Mapping[Value, Place],
+        outputs: Mapping[Value, Memory | None],
+        rows: int = 0,
+    ) -> None:
+        self.ops = ops
+        self.rows = rows
+        self.row_index: Index = ()
+        self.outputs = outputs
+        #: Memory of each version of a storage that this kernel updates.
+        self.memory_of: dict[Value, Memory] = {}
+        super().__init__(low, low.frame, places)
+        self.nests = self._plan()
+        if rows or any(d != 1 for n in self.nests for d in n.domain) or any(n.axes is not None for n in self.nests):
+            self.frame = KernelFrame()
+            self.builder = LetBuilder(self.frame)
+
+    # ------------------------------------------------------------------------------------------------------- planning
+
+    def _plan(self) -> list[Nest]:
+        """Roots with their stages, gathered into nests in the order of their execution."""
+        need: dict[Value, int] = {}
+        roots: list[Root] = []
+        for output, memory in self.outputs.items():
+            if memory is not None:
+                self._claim(output, memory)
+        for op in self.ops:
+            stage = max((need.get(o, 0) for o in op.operands), default=0)
+            if is_virtual(op):
+                need[op.result] = stage
+                continue
+            name = op.defn.name
+            if name == "write":
+                root, stage = self._plan_write(op, stage, roots)
+            elif op.defn.has(Trait.REDUCTION):
+                root = Root("reduce", op.operands[0], op.operands[0].type.shape, stage, op)
+            else:
+                root = Root("special", op.result, op.result.type.shape, stage, op)
+            roots.append(root)
+            for result in op.results:
+                need[result] = stage + 1
+        produced = {r.op.result for r in roots if r.op is not None}
+        for value, memory in self.outputs.items():
+            if value not in produced:
+                roots.append(Root("store", value, value.type.shape, need.get(value, 0), None, memory))
+        self._store_shared(roots, need)
+        nests: dict[tuple[Any, ...], Nest] = {}
+        for root in sorted(roots, key=_stage):
+            domain = root.domain[self.rows :]
+            if root.kind == "reduce":
+                assert root.op is not None
+                axes = tuple(root.op.attrs["axes"])
+                found = nests.setdefault((root.stage, domain, axes), Nest(root.stage, domain, axes))
+            elif root.kind == "special":
+                found = nests.setdefault((root,), Nest(root.stage, domain))
+            else:
+                found = nests.setdefault((root.stage, domain), Nest(root.stage, domain))
+            found.roots.append(root)
+        for root in roots:
+            self._place_root(root)
+        return _join_stores(list(nests.values()), self.rows)
+
+    def _claim(self, output: Value, memory: Memory) -> None:
+        """All versions of the storage that `output` is the last of share `memory`."""
+        value = output
+        while value not in self.memory_of:
+            self.memory_of[value] = memory
+            op = value.producer
+            if op is None or op.name not in UPDATES or value in self.places:
+                return
+            value = op.operands[UPDATES[op.name]]
+
+    def _plan_write(self, op: Op, stage: int, roots: list[Root]) -> tuple[Root, int]:
+        value, base = op.operands
+        memory = self.memory_of.get(op.result)
+        known = self.place(base)
+        if memory is None:
+            if isinstance(known, Memory):
+                memory = known
+            elif base in self.memory_of:
+                memory = self.memory_of[base]
+            else:
+                memory = self.temporary(base)
+            self.memory_of[op.result] = memory
+        if base.type.ndim and not isinstance(known, Memory) and not (base.producer and base.producer.name in UPDATES):
+            if not op.attrs["map"].is_identity(base.type.shape):
+                roots.append(Root("store", base, base.type.shape, stage, None, memory))
+                stage += 1
+        return Root("write", value, op.attrs["map"].shape, stage, op, memory), stage
+
+    def _place_root(self, root: Root) -> None:
+        """Where the root's result can be read by later stages."""
+        if root.kind == "write":
+            assert root.op is not None
+            assert root.memory is not None
+            self.slots[root.op.result] = Slot(root.memory, root.stage)
+        elif root.kind == "store" and root.memory is not None and root.value not in self.slots:
+            if self.outputs.get(root.value) is root.memory:
+                self.slots[root.value] = Slot(root.memory, root.stage)
+        elif root.kind in ("reduce", "special"):
+            assert root.op is not None
+            for result in root.op.results:
+                if result.type.ndim > self.rows or (result.type.ndim and root.kind == "special"):
+                    memory = self.memory_of.get(result) or self.temporary(result)
+                    self.slots[result] = Slot(memory, root.stage)
+                    root.memory = memory
+
+    def _store_shared(self, roots: list[Root], need: dict[Value, int]) -> None:
+        """Store what is dear to compute and read in several stages, at its first one."""
+        if not roots or max(r.stage for r in roots) == min(r.stage for r in roots):
+            return
+        last: dict[Value, int] = {}
+        for root in roots:
+            last[root.value] = max(last.get(root.value, 0), root.stage)
+        for op in reversed(self.ops):
+            if is_virtual(op) and op.result in last:
+                stage = last[op.result]
+                for o in op.operands:
+                    if last.get(o, -1) < stage:
+                        last[o] = stage
+        cost: dict[Value, int] = {}
+        stored = {r.value for r in roots if r.kind == "store" and r.memory is not None}
+        for op in self.ops:
+            if not is_virtual(op):
+                continue
+            value = op.result
+            total = (20 if op.defn.ulp else _COSTS.get(op.name, 1)) + sum(cost.get(o, 0) for o in op.operands)
+            cost[value] = total
+            if value in stored:
+                cost[value] = 1
+            elif total >= RECOMPUTE_COST and value.type.ndim > self.rows and last.get(value, 0) > need[value]:
+                if all(d == 1 for d in value.type.shape[self.rows :]):
+                    continue
+                memory = self._row_of_output(value, roots) or self.temporary(value)
+                roots.append(Root("store", value, value.type.shape, need[value], None, memory))
+                self.slots[value] = Slot(memory, need[value])
+                cost[value] = 1
+
+    def _row_of_output(self, value: Value, roots: list[Root]) -> Memory | None:
+        """The memory of a fresh output that may hold `value` until the output itself is stored there, element by element."""
+        for root in roots:
+            memory = root.memory
+            if (
+                root.kind != "store"
+                or memory is None
+                or root.value.type.shape != value.type.shape
+                or root.value.type.dtype != value.type.dtype
+                or self.outputs.get(root.value) is not memory
+                or root.value is value
+                or any(slot.place is memory for slot in self.slots.values())
+            ):
+                continue
+            latest = max(r.stage for r in roots)
+            if root.stage == latest and self._same_index_only(value, root.value, [r for r in roots if r.stage == latest]):
+                return memory
+        return None
+
+    def _same_index_only(self, value: Value, output: Value, roots: list[Root]) -> bool:
+        """Whether the nest of `roots` reads `value` only at the index at which it stores `output`."""
+        shape = value.type.shape
+        reads: set[Value] = {value}
+        for op in self.ops:
+            if not is_virtual(op) or not any(o in reads for o in op.operands):
+                continue
+            if op.defn.lower is None or op.result.type.shape != shape:
+                return False
+            if any(o in reads and o.type.shape != shape for o in op.operands):
+                return False
+            reads.add(op.result)
+        return all(r.value is output or r.value not in reads for r in roots)
+
+    def temporary(self, value: Value) -> Memory:
+        """Memory for a value of this kernel alone: row-sized, or from the arena."""
+        shape = value.type.shape
+        if self.rows:
+            order = [k - self.rows for k in value.type.layout.order if k >= self.rows]
+            buffer = self.low.new_buffer(value.type.dtype, shape[self.rows :], order)
+            self.low.row_buffers.append(buffer)
+            return Memory(buffer, None, self.rows)
+        return Memory(self.low.temporary(value.type.dtype, shape, value.type.layout.order))
+
+    # ------------------------------------------------------------------------------------------------------- emission
+
+    def emit(self) -> None:
+        """Emit all nests, inside the loops over the shared rows."""
+        frame = self.frame
+        if not self.rows:
+            for n in self.nests:
+                self.emit_nest(n)
+            return
+        outer = frame.body
+        shape = next(r.domain for n in self.nests for r in n.roots if len(r.domain) >= self.rows)
+        axes = []
+        index: list[DimLike] = []
+        for d in shape[: self.rows]:
+            if d == 1:
+                index.append(0)
+            else:
+                axes.append(Axis(frame.index(), d))
+                index.append(symbol(axes[-1].symbol))
+        self.row_index = tuple(index)
+        frame.body = inner = []
+        for n in self.nests:
+            self.emit_nest(n)
+        for axis in reversed(axes):
+            inner = [For(axis.symbol, 0, axis.size, inner)]
+        frame.body = outer
+        outer.extend(inner)
+
+    def emit_nest(self, n: Nest) -> None:
+        self.stage = n.stage
+        if n.axes is not None:
+            from_reduce(self, n)
+        elif n.roots[0].kind == "special":
+            op = n.roots[0].op
+            assert op is not None
+            special = SPECIAL.get(op.name)
+            if special is None:
+                raise InternalError(f"lower: {op.name} cannot stand inside a kernel")
+            special(self, op, n.roots[0])
+        else:
+            self.emit_stores(n)
+
+    def axes_of(self, domain: Shape) -> tuple[list[Axis], Index]:
+        """Fresh loop axes over a domain (without its axes of size 1), and the full index."""
+        axes = []
+        index: list[DimLike] = list(self.row_index)
+        for d in domain:
+            if d == 1:
+                index.append(0)
+            else:
+                axes.append(Axis(self.frame.index(), d))
+                index.append(symbol(axes[-1].symbol))
+        return axes, tuple(index)
+
+    def emit_stores(self, n: Nest) -> None:
+        frame = self.frame
+        axes, index = self.axes_of(n.domain)
+        outer, frame.body = frame.body, []
+        self.store_roots(n.roots, index)
+        flat, frame.body = frame.body, outer
+        memory = next((r.memory for r in n.roots if r.memory is not None), None)
+        if len(axes) > 1 and memory is not None:
+            root = n.roots[0]
+            at = self.target_index(root, index)
+            axes = self.in_memory_order(axes, memory, at)
+        outer.extend(nest(axes, flat))
+
+    def store_roots(self, roots: Iterable[Root], index: Index) -> None:
+        """Compute the roots' values at `index`, then store them: reads come before the writes."""
+        found = [(r, self.at(r.value, broadcast_index(index, r.value.type.shape))) for r in roots]
+        for root, value in found:
+            if root.memory is None:
+                self.slots[root.value] = Slot(value, root.stage)
+            elif root.op is not None and root.op.result.type.ndim == 0:
+                value = self.builder.cast(value, root.op.result.type.dtype)
+                self.store(root.memory, (), value)
+            else:
+                self.store(root.memory, self.target_index(root, index), value)
+
+    def target_index(self, root: Root, index: Index) -> Index:
+        if root.kind == "write":
+            assert root.op is not None
+            target: Index = root.op.attrs["map"].index(index)
+            return target
+        return index
+
+    def in_memory_order(self, axes: list[Axis], memory: Memory, index: Index) -> list[Axis]:
+        """The axes as they lie in memory, outermost first; axes that the memory does not have come first."""
+        at = memory.index(index)
+        names = {a.symbol: a for a in axes}
+        found: dict[str, Axis] = {}
+        for k in self.low.orders.get(memory.buffer.name, range(len(at))):
+            split = affine(at[k], names)
+            for name in split[0] if split is not None else ():
+                found[name] = names[name]
+        return [a for a in axes if a.symbol not in found] + list(found.values())
+
+
+def _stage(root: Root) -> int:
+    return root.stage
+
+
+def _join_stores(nests: list[Nest], rows: int) -> list[Nest]:
+    """Stores over the domain of a reduction of the same stage join its nest, so that their values are computed once."""
+    by_key = {(n.stage, n.domain): n for n in nests if n.axes is not None and _single_run(n)}
+    kept = []
+    for n in nests:
+        host = by_key.get((n.stage, n.domain)) if n.axes is None and n.roots[0].kind != "special" else None
+        if host is not None and host is not n and n.domain:
+            host.roots.extend(n.roots)
+        else:
+            kept.append(n)
+    kept.sort(key=lambda n: n.stage)
+    return kept
+
+
+def _single_run(n: Nest) -> bool:
+    """At most one axis is reduced: each element is met once, at an index that needs no division."""
+    assert n.axes is not None
+    return len(n.axes) == 1
+
+
+def from_reduce(group: Group, n: Nest) -> None:
+    """Set by `lower_reduce`, which imports this module."""
+    REDUCE(group, n)
+
+
+REDUCE: Callable[[Group, Nest], None]
+#: Roots with nests of their own, by operator: `emit(group, op, root)`.
+SPECIAL: dict[str, Callable[[Group, Op, Root], None]] = {}
+
+
+def finish_kernel(low: Lowering, group: Group, scalars: Sequence[Value], name: str, origin: list[str]) -> list[Operand]:
+    """Make a function of what the group emitted and call it; the scalars wanted of it, in the entry."""
+    frame = group.frame
+    inside = [_scalar_of(group, v) for v in scalars]
+    if not isinstance(frame, KernelFrame):
+        return inside
+    rows = [Alloc(frame.buffer(b), "row") for b in low.row_buffers]
+    local = {a.buffer.name for a in rows}
+    low.row_buffers.clear()
+    outside = [outer for outer, inner in frame.buffers.values() if inner.name not in local]
+    parameters = [inner for _, inner in frame.buffers.values() if inner.name not in local]
+    body = [*rows, *frame.body]
+    names = free_symbols(body, parameters, inside)
+    function = Function(name, parameters, names, list(frame.scalars.values()), body, inside, origin)
+    low.kernels.append(function)
+    results = tuple(low.frame.var(o.dtype) for o in inside)
+    low.frame.body.append(
+        CallKernel(name, tuple(outside), tuple(symbol(s) for s in names), tuple(frame.scalars), results)
+    )
+    return list(results)
+
+
+def _scalar_of(group: Group, value: Value) -> Operand:
+    slot = group.slots.get(value)
+    if slot is not None and not isinstance(slot.place, Memory):
+        return slot.place
+    group.stage += 1
+    return group.at(value, ())
+
+
+def buffer_of(place: Place | None) -> Buffer | None:
+    return place.buffer if isinstance(place, Memory) and place.map is None else None

@@ -1,0 +1,187 @@
+"""Scalar code at the loop level: the `Scalar` protocol of operator records as `Let` statements, and where code goes.
+
+A `Frame` is a function under construction: it names variables, and maps memory and scalars from outside to parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgraph import dtypes
+from jitgraph.codegen.loops import Buffer, Const, Let, Operand, Stmt, Var
+
+
+class Frame:
+    """The entry: buffers and scalars are used as they are.
+
+    Attributes:
+        body: the list that receives statements now.
+    """
+
+    def __init__(self, body: list[Stmt]) -> None:
+        self.body = body
+        self.count = 0
+
+    def var(self, dtype: np.dtype) -> Var:
+        self.count += 1
+        return Var(f"v{self.count}", dtype)
+
+    def index(self) -> str:
+        """A fresh loop index. Symbols of graphs do not start with an underscore."""
+        self.count += 1
+        return f"_i{self.count}"
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """`buffer` of the entry as this function names it."""
+        return buffer
+
+    def scalar(self, operand: Operand) -> Operand:
+        """A scalar of the entry as this function names it."""
+        return operand
+
+
+class KernelFrame(Frame):
+    """A kernel function: what it takes from the entry becomes a parameter at first use."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.buffers: dict[str, tuple[Buffer, Buffer]] = {}
+        self.scalars: dict[Var, Var] = {}
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        known = self.buffers.get(buffer.name)
+        if known is None:
+            known = (buffer, Buffer(f"b{len(self.buffers)}", buffer.dtype, buffer.shape, buffer.strides))
+            self.buffers[buffer.name] = known
+        if known[0] is buffer:
+            return known[1]
+        return Buffer(known[1].name, buffer.dtype, buffer.shape, buffer.strides)
+
+    def scalar(self, operand: Operand) -> Operand:
+        if isinstance(operand, Const):
+            return operand
+        known = self.scalars.get(operand)
+        if known is None:
+            known = self.scalars[operand] = Var(f"s{len(self.scalars)}", operand.dtype)
+        return known
+
+
+class LetBuilder:
+    """The `Scalar` protocol: each primitive appends a `Let` to the frame's body."""
+
+    __slots__ = ("frame",)
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+
+    def _let(self, op: str, dtype: np.dtype, args: tuple[Operand, ...], attr: str = "") -> Var:
+        frame = self.frame
+        frame.count += 1
+        var = Var(f"v{frame.count}", dtype)
+        frame.body.append(Let(var, op, args, attr))
+        return var
+
+    def dtype(self, x: Operand) -> np.dtype:
+        return x.dtype
+
+    def const(self, value: Any, dtype: np.dtype) -> Const:
+        return constant(value, dtype)
+
+    def like(self, value: Any, x: Operand) -> Const:
+        return constant(value, x.dtype)
+
+    def cast(self, x: Operand, dtype: np.dtype) -> Operand:
+        if x.dtype == dtype:
+            return x
+        if isinstance(x, Const):
+            return constant(x.value, dtype, x.dtype)
+        return self._let("cast", dtype, (x,), dtypes.short_name(dtype))
+
+    def bitcast(self, x: Operand, dtype: np.dtype) -> Operand:
+        if x.dtype == dtype:
+            return x
+        return self._let("bitcast", dtype, (x,), dtypes.short_name(dtype))
+
+    def add(self, a: Operand, b: Operand) -> Var:
+        return self._let("add", a.dtype, (a, b))
+
+    def sub(self, a: Operand, b: Operand) -> Var:
+        return self._let("sub", a.dtype, (a, b))
+
+    def mul(self, a: Operand, b: Operand) -> Var:
+        return self._let("mul", a.dtype, (a, b))
+
+    def fdiv(self, a: Operand, b: Operand) -> Var:
+        return self._let("fdiv", a.dtype, (a, b))
+
+    def frem(self, a: Operand, b: Operand) -> Var:
+        return self._let("frem", a.dtype, (a, b))
+
+    def idiv(self, a: Operand, b: Operand) -> Var:
+        return self._let("idiv", a.dtype, (a, b))
+
+    def irem(self, a: Operand, b: Operand) -> Var:
+        return self._let("irem", a.dtype, (a, b))
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> Var:
+        return self._let("fma", a.dtype, (a, b, c))
+
+    def neg(self, a: Operand) -> Var:
+        return self._let("neg", a.dtype, (a,))
+
+    def fabs(self, a: Operand) -> Var:
+        return self._let("fabs", a.dtype, (a,))
+
+    def copysign(self, a: Operand, b: Operand) -> Var:
+        return self._let("copysign", a.dtype, (a, b))
+
+    def sqrt(self, a: Operand) -> Var:
+        return self._let("sqrt", a.dtype, (a,))
+
+    def floor(self, a: Operand) -> Var:
+        return self._let("floor", a.dtype, (a,))
+
+    def ceil(self, a: Operand) -> Var:
+        return self._let("ceil", a.dtype, (a,))
+
+    def trunc(self, a: Operand) -> Var:
+        return self._let("trunc", a.dtype, (a,))
+
+    def rint(self, a: Operand) -> Var:
+        return self._let("rint", a.dtype, (a,))
+
+    def cmp(self, predicate: str, a: Operand, b: Operand) -> Var:
+        return self._let("cmp", dtypes.BOOL, (a, b), predicate)
+
+    def select(self, condition: Operand, a: Operand, b: Operand) -> Operand:
+        return a if a is b else self._let("select", a.dtype, (condition, a, b))
+
+    def and_(self, a: Operand, b: Operand) -> Var:
+        return self._let("and_", a.dtype, (a, b))
+
+    def or_(self, a: Operand, b: Operand) -> Var:
+        return self._let("or_", a.dtype, (a, b))
+
+    def xor(self, a: Operand, b: Operand) -> Var:
+        return self._let("xor", a.dtype, (a, b))
+
+    def not_(self, a: Operand) -> Var:
+        return self._let("not_", a.dtype, (a,))
+
+    def shl(self, a: Operand, b: Operand) -> Var:
+        return self._let("shl", a.dtype, (a, b))
+
+    def shr(self, a: Operand, b: Operand) -> Var:
+        return self._let("shr", a.dtype, (a, b))
+
+    def call(self, name: str, *args: Operand) -> Var:
+        return self._let("call", args[0].dtype, args, name)
+
+
+def constant(value: Any, dtype: np.dtype, source: np.dtype | None = None) -> Const:
+    """The constant `value` in `dtype`, as a Python number."""
+    with np.errstate(all="ignore"):
+        scalar = np.asarray(value, source).astype(dtype)
+    return Const(scalar.item(), dtype)

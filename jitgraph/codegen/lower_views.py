@@ -1,0 +1,259 @@
+"""Where arrays lie: memory seen through index maps, reshapes that move nothing, and the symbols that code depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jitgraph.codegen.loops import (
+    Address,
+    Alloc,
+    Bind,
+    Buffer,
+    CallKernel,
+    DimValue,
+    For,
+    Free,
+    Host,
+    If,
+    Library,
+    Load,
+    Operand,
+    Reduce,
+    Stmt,
+    Store,
+    Swap,
+    While,
+)
+from jitgraph.ir.dims import Dim, DimLike, floordiv, mod, symbols
+from jitgraph.ir.layouts import _groups
+from jitgraph.ir.types import IndexMap, Layout, Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """Elements of a buffer: through `map` if the value is a view of it; without the `drop` leading axes of the index if
+    the buffer holds one row at a time."""
+
+    buffer: Buffer
+    map: IndexMap | None = None
+    drop: int = 0
+
+    def index(self, at: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
+        if self.drop:
+            at = at[self.drop :]
+        return at if self.map is None else self.map.index(at)
+
+    def view(self, outer: IndexMap) -> Memory:
+        return Memory(self.buffer, outer if self.map is None else self.map.then(outer))
+
+    def same(self, other: object) -> bool:
+        """Whether both are the same elements at the same index."""
+        return (
+            isinstance(other, Memory)
+            and self.buffer.name == other.buffer.name
+            and self.buffer.shape == other.buffer.shape
+            and self.map == other.map
+            and self.drop == other.drop
+        )
+
+
+def dense_strides(shape: Shape, order: Sequence[int], itemsize: int) -> tuple[DimLike, ...]:
+    """Byte strides of a gapless array whose axes lie in `order`, outermost first."""
+    strides: list[DimLike] = [0] * len(shape)
+    step: DimLike = itemsize
+    for axis in reversed(order):
+        strides[axis] = step
+        step = step * shape[axis]
+    return tuple(strides)
+
+
+def layout_strides(shape: Shape, layout: Layout, itemsize: int, names: Sequence[DimLike]) -> tuple[DimLike, ...]:
+    """Byte strides of an array of this layout: derived where it says so, else `names[axis]`."""
+    strides: list[DimLike] = [0] * len(shape)
+    inner: int | None = None
+    for position in range(len(layout.order) - 1, -1, -1):
+        axis = layout.order[position]
+        if axis in layout.zero:
+            continue
+        if position in layout.breaks:
+            strides[axis] = names[axis]
+        elif inner is None:
+            strides[axis] = -itemsize if axis in layout.negative else itemsize
+        else:
+            strides[axis] = shape[inner] * strides[inner]
+            if (axis in layout.negative) != (inner in layout.negative):
+                strides[axis] = -strides[axis]
+        inner = axis
+    return tuple(strides)
+
+
+def broadcast_index(index: tuple[DimLike, ...], shape: Shape) -> tuple[DimLike, ...]:
+    """The index into an operand of `shape` at `index` of the result it is broadcast to."""
+    rank = len(shape)
+    if not rank:
+        return ()
+    tail = index[len(index) - rank :] if len(index) > rank else index
+    if 1 in shape:
+        return tuple(0 if d == 1 else i for d, i in zip(shape, tail, strict=True))
+    return tail
+
+
+def reindex(index: tuple[DimLike, ...], shape: Shape, to: Shape) -> tuple[DimLike, ...]:
+    """The index into an array of shape `to` of the element at `index` of its C-order reshape to `shape`."""
+    found: list[DimLike] = [0] * len(to)
+    groups = _groups([(k, d) for k, d in enumerate(shape) if d != 1], [(k, d) for k, d in enumerate(to) if d != 1])
+    for source, target in groups:
+        if not target:
+            continue
+        flat: DimLike = 0
+        for axis in source:
+            flat = flat * shape[axis] + index[axis]
+        for axis in reversed(target[1:]):
+            found[axis] = mod(flat, to[axis])
+            flat = floordiv(flat, to[axis])
+        found[target[0]] = flat
+    return tuple(found)
+
+
+def as_buffer(memory: Memory) -> Buffer | None:
+    """The view as a buffer of its own, if it starts where its memory starts."""
+    if memory.drop:
+        return None
+    m, base = memory.map, memory.buffer
+    if m is None:
+        return base
+    strides: list[DimLike] = [0] * len(m.shape)
+    for a, stride in zip(m.axes, base.strides, strict=True):
+        if a.offset != 0:
+            return None
+        if a.axis is not None:
+            strides[a.axis] = strides[a.axis] + a.step * stride
+    return Buffer(base.name, base.dtype, m.shape, tuple(strides))
+
+
+def reshape_memory(memory: Memory, shape: Shape, to: Shape) -> Memory | None:
+    """The same memory in another shape, if no element has to move."""
+    buffer = as_buffer(memory)
+    if buffer is None:
+        return None
+    strides: list[DimLike] = [0] * len(to)
+    groups = _groups([(k, d) for k, d in enumerate(shape) if d != 1], [(k, d) for k, d in enumerate(to) if d != 1])
+    for source, target in groups:
+        for outer, inner in zip(source, source[1:], strict=False):
+            if buffer.strides[outer] != shape[inner] * buffer.strides[inner]:
+                return None
+        if not target:
+            continue
+        if not source:
+            return None
+        step = buffer.strides[source[-1]]
+        for axis in reversed(target):
+            strides[axis] = step
+            step = step * to[axis]
+    return Memory(Buffer(buffer.name, buffer.dtype, to, tuple(strides)))
+
+
+def simplify_index(buffer: Buffer, index: tuple[DimLike, ...]) -> tuple[Buffer, tuple[DimLike, ...]]:
+    """Undo a division that addressing does again: `x[f // m, f % m]` of contiguous axes is element `f` of them."""
+    k = len(index) - 1
+    while k > 0:
+        d = index[k]
+        if isinstance(d, Dim) and len(d.terms) == 1 and len(d.terms[0][0]) == 1:
+            atom = d.terms[0][0][0]
+            if atom.op == "mod" and not isinstance(atom.args[0], str) and not isinstance(atom.args[1], str):
+                flat, size = atom.args
+                if (
+                    size == buffer.shape[k]
+                    and index[k - 1] == floordiv(flat, size)
+                    and buffer.strides[k - 1] == buffer.shape[k] * buffer.strides[k]
+                ):
+                    shape = (*buffer.shape[: k - 1], buffer.shape[k - 1] * buffer.shape[k], *buffer.shape[k + 1 :])
+                    strides = (*buffer.strides[: k - 1], *buffer.strides[k:])
+                    buffer = Buffer(buffer.name, buffer.dtype, shape, strides)
+                    index = (*index[: k - 1], flat, *index[k + 1 :])
+        k -= 1
+    return buffer, index
+
+
+# ------------------------------------------------------------------------------------------------- what code depends on
+
+
+def free_symbols(body: Iterable[Stmt], buffers: Iterable[Buffer], results: Iterable[Operand] = ()) -> list[str]:
+    """Symbols that a body uses and does not bind, in order of first use; with those of the buffers' shapes and strides."""
+    used: dict[str, None] = {}
+    bound: set[str] = set()
+    seen: set[DimLike] = set()
+    seen_buffers: set[int] = set()
+
+    def dim(d: DimLike) -> None:
+        if isinstance(d, Dim) and d not in seen:
+            seen.add(d)
+            used.update(symbols(d))
+
+    def buffer(b: Buffer) -> None:
+        if id(b) not in seen_buffers:
+            seen_buffers.add(id(b))
+            for d in b.shape:
+                dim(d)
+            for d in b.strides:
+                dim(d)
+
+    def visit(stmts: Iterable[Stmt]) -> None:
+        for s in stmts:
+            if isinstance(s, (Load, Store)):
+                buffer(s.buffer)
+                for d in s.index:
+                    dim(d)
+            elif isinstance(s, DimValue):
+                dim(s.dim)
+            elif isinstance(s, Bind):
+                bound.add(s.symbol)
+            elif isinstance(s, For):
+                bound.add(s.symbol)
+                dim(s.lower)
+                dim(s.upper)
+                dim(s.step)
+                visit(s.body)
+            elif isinstance(s, Reduce):
+                bound.add(s.symbol)
+                dim(s.extent)
+                for p in s.parts:
+                    if p.chunk is not None:
+                        dim(p.chunk)
+                visit(s.body)
+            elif isinstance(s, If):
+                visit(s.then)
+                visit(s.otherwise)
+            elif isinstance(s, While):
+                visit(s.test)
+                visit(s.body)
+            elif isinstance(s, (Alloc, Free)):
+                buffer(s.buffer)
+            elif isinstance(s, Swap):
+                buffer(s.a)
+                buffer(s.b)
+            elif isinstance(s, Library):
+                for a in s.args:
+                    if isinstance(a, Address):
+                        buffer(a.buffer)
+                        for d in a.index:
+                            dim(d)
+                    elif isinstance(a, Dim):
+                        dim(a)
+            elif isinstance(s, CallKernel):
+                for d in s.symbols:
+                    dim(d)
+            elif isinstance(s, Host):
+                for x in (*s.inputs, *s.outputs):
+                    if isinstance(x, Buffer):
+                        buffer(x)
+
+    for b in buffers:
+        buffer(b)
+    visit(body)
+    return [s for s in used if s not in bound]
+
+
+
+

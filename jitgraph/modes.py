@@ -1,0 +1,410 @@
+"""`TraceMode`: operators, views and writes emitted as ops of a graph; sizes compared by proof, guard or run-time check.
+
+What a trace may override (in a subclass): `foreign` (an ndarray of unknown path meets a traced value), `concrete`
+(Python needs the value of a traced scalar), `unsupported` (a NumPy function without an operator), `on_write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.ir.builder import Builder, Undecided
+from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, symbol, symbols
+from jitgraph.ir.graph import Op, Site, Symbol, Value
+from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
+from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
+from jitgraph.ops.shape import reshape_view_layout
+from jitgraph.source import SourceLoc
+from jitgraph.tensor import Ratio, Step, Storage, Tensor
+
+_CLASSES: dict[str, type] = {
+    "array": np.ndarray,
+    "py_bool": bool,
+    "py_int": int,
+    "py_float": float,
+    "py_complex": complex,
+    "maybe_np_float": float,
+}
+_ELEMENTWISE = Trait.ELEMENTWISE
+_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+class TraceMode:
+    """Emits every operator through `builder`.
+
+    Attributes:
+        journal: (storage, version before) of every write, in order; a region's driver reads it from a mark on.
+        order: number of the last ordered op.
+        closed: set when the trace is over; a Tensor that survives it says so.
+    """
+
+    name = "trace"
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.journal: list[tuple[Storage, Any]] = []
+        self.order = 0
+        self.closed = False
+        self._counts: dict[str, int] = {}
+
+    # --- operators
+
+    def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        if self.closed:
+            self.fail("a traced value is used after its trace has ended", "return it from the function instead of storing it.")
+        if _ELEMENTWISE in defn.traits:
+            if len(values) > 1:
+                values = self.broadcast(values, defn.name)
+                for v in values:
+                    if v.type.kind == "py_int" and defn.name not in _COMPARISONS:
+                        self._check_weak_integers(values)
+                        break
+        try:
+            return self.builder.apply(defn, *values, **attrs)
+        except errors.JitgraphError as error:
+            raise self.located(error) from None
+
+    def view(self, value: Any, step: Step) -> Value:
+        if isinstance(step, IndexMap):
+            return self.builder.apply(REGISTRY["view"], value, map=step)[0]
+        return self.builder.apply(REGISTRY["reshape"], value, shape=step)[0]
+
+    def view_type(self, t: TensorType, step: Step) -> TensorType:
+        """The type of one view step taken of an array of type `t`."""
+        if isinstance(step, IndexMap):
+            return TensorType(t.dtype, step.shape, "array", step.layout(t))
+        return TensorType(t.dtype, step, "array", reshape_view_layout(t, step))  # type: ignore[arg-type]
+
+    def write(self, base: Any, steps: Sequence[Step], value: Any) -> Value:
+        if any(not isinstance(step, IndexMap) for step in steps) and value.type.shape != _shape_after(steps):
+            value = self.view(value, IndexMap.broadcast(value.type.shape, _shape_after(steps)))
+        bases = [base]
+        for step in steps[:-1]:
+            bases.append(self.view(bases[-1], step))
+        for below, step in zip(reversed(bases), reversed(steps), strict=bool(steps)):
+            if isinstance(step, IndexMap):
+                value = self._write(value, below, step)
+            else:
+                value = self.builder.apply(REGISTRY["reshape"], value, shape=below.type.shape)[0]
+        if not steps or not isinstance(steps[0], IndexMap):  # a storage stays one chain of writes
+            value = self._write(value, base, IndexMap.identity(base.type.shape))
+        return value  # type: ignore[no-any-return]
+
+    def _write(self, value: Value, base: Value, map: IndexMap) -> Value:
+        return self.builder.apply(REGISTRY["write"], value, base, map=map)[0]
+
+    def on_write(self, storage: Storage, old: Any) -> None:
+        """Called after `storage` got a new version."""
+        self.journal.append((storage, old))
+
+    def type_of(self, value: Any) -> TensorType:
+        return value.type  # type: ignore[no-any-return]
+
+    def lift(self, x: Any) -> Value:
+        kind = type(x)
+        if kind is Value:
+            return x  # type: ignore[no-any-return]
+        if isinstance(x, np.ndarray):
+            return self.foreign(x)
+        if kind in (int, float, bool) or isinstance(x, np.generic):
+            return self.builder.constant(x)
+        if isinstance(x, (int, float)):  # a subclass such as an enum member
+            return self.builder.constant(float(x) if isinstance(x, float) else int(x))
+        if isinstance(x, (list, tuple)):
+            return self.foreign(np.asarray(x))
+        self.fail(f"a {kind.__name__} meets a traced value; jitgraph computes with arrays and numbers")
+
+    def foreign(self, array: np.ndarray) -> Value:
+        """An ndarray that is no argument of the trace: a constant, copied as it is now."""
+        if array.dtype.kind not in "biuf":
+            self.fail(f"an array of dtype {array.dtype} meets a traced value")
+        return self.builder.constant(array.copy())
+
+    def dim_value(self, dim: DimLike | Ratio) -> Value:
+        """A size as a value."""
+        if isinstance(dim, Ratio):
+            return self.builder.apply(REGISTRY["div"], self.dim_value(dim.numerator), self.dim_value(dim.denominator))[0]
+        if isinstance(dim, int):
+            return self.builder.constant(dim)
+        return self.builder.apply(REGISTRY["dim"], value=dim)[0]
+
+    # --- sizes
+
+    def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
+        return self.builder.decide(relation, a, b)
+
+    def fresh_symbol(
+        self, prefix: str, origin: Literal["arg", "index", "value"] = "value", lower: DimLike | None = 0, upper: DimLike | None = None
+    ) -> Dim:
+        """A new symbol of the graph, bound by the op that the caller emits."""
+        taken = self.builder.graph.symbols
+        count = self._counts.get(prefix, 0)
+        while f"{prefix}{count}" in taken:
+            count += 1
+        self._counts[prefix] = count + 1
+        name = f"{prefix}{count}"
+        self.builder.graph.add_symbol(Symbol(name, origin, lower=lower, upper=upper))
+        return symbol(name)
+
+    def bind(self, value: Value, prefix: str = "i", lower: DimLike | None = None, upper: DimLike | None = None) -> DimLike:
+        """The run-time integer `value` (known to lie in the inclusive bounds) as a dim."""
+        known = constant_of(value)
+        if known is not None:
+            return int(known)
+        if value.producer is not None and value.producer.name == "dim":
+            return value.producer.attrs["value"]  # type: ignore[no-any-return]
+        dim = self.fresh_symbol(prefix, "value", lower, upper)
+        self.builder.apply(REGISTRY["bind"], value, symbol=str(dim))
+        return dim
+
+    def broadcast(self, values: Sequence[Value], what: str) -> list[Value]:
+        """The operands with sizes made literally equal (or 1): guards, facts or run-time checks and strides."""
+        shape: Shape | None = None
+        equal = True
+        for v in values:
+            s = v.type.shape
+            if s and s != shape:
+                if shape is not None:
+                    equal = False
+                    break
+                shape = s
+        if equal:
+            return list(values)
+        result = self.broadcast_shape([v.type.shape for v in values], what)
+        return [self.stretch(v, result) for v in values]
+
+    def broadcast_shape(self, shapes: Sequence[Shape], what: str) -> Shape:
+        """The shape that `shapes` broadcast to.
+
+        Raises:
+            ShapeError: they do not, for certain or (under a guard) for the example sizes.
+        """
+        ndim = max(len(s) for s in shapes)
+        result: list[DimLike] = [1] * ndim
+        for s in shapes:
+            for k, d in enumerate(s, ndim - len(s)):
+                have = result[k]
+                if d is have or d == have or (isinstance(d, int) and d == 1):
+                    continue
+                if isinstance(have, int) and have == 1:
+                    result[k] = d
+                else:
+                    result[k] = self._reconcile(have, d, shapes, what)
+        return tuple(result)
+
+    def _reconcile(self, a: DimLike, b: DimLike, shapes: Sequence[Shape], what: str) -> DimLike:
+        try:
+            if self.decide("==", a, b):
+                return b if isinstance(b, int) else a
+            if self.decide("==", a, 1):
+                return b
+            if self.decide("==", b, 1):
+                return a
+        except Undecided:
+            fits = self.any_of(self.compare("eq", a, b), self.compare("eq", a, 1), self.compare("eq", b, 1))
+            self.check(
+                fits, "ShapeError", f"{what}: operands could not be broadcast together: sizes {{0}} and {{1}}", a, b
+            )
+            return ne1(a) * a + (1 - ne1(a)) * b
+        raise errors.ShapeError(
+            errors.describe(
+                f"{what}: operands could not be broadcast together with shapes {' '.join(shape_text(s) for s in shapes)}",
+                self.locate(),
+                remedy="make the sizes equal, or 1 where an axis is to be repeated (x[:, np.newaxis]).",
+            )
+        )
+
+    def stretch(self, value: Value, shape: Shape) -> Value:
+        """`value`, whose axes fit those of `shape` (decided before), with sizes that equal them or are literally 1."""
+        own = value.type.shape
+        if not own:
+            return value
+        shift = len(shape) - len(own)
+        if all(d == 1 or d == shape[k + shift] for k, d in enumerate(own)):
+            return value
+        axes: list[AxisMap] = []
+        sizes: list[DimLike] = []
+        for k, d in enumerate(own):
+            target = shape[k + shift]
+            same = True if isinstance(d, int) and d == 1 else self.builder.prove("==", d, target)
+            if same:
+                axes.append(AxisMap(0, 1, k))
+                sizes.append(d if isinstance(d, int) and d == 1 else target)
+            elif self.builder.prove("==", d, 1):
+                axes.append(AxisMap(0, 0, None))
+                sizes.append(1)
+            else:
+                axes.append(AxisMap(0, ne1(d), k))
+                sizes.append(target)
+        return self.view(value, IndexMap(tuple(sizes), tuple(axes)))
+
+    def compare(self, op: str, a: DimLike, b: DimLike) -> Value:
+        """A comparison of sizes at run time."""
+        return self.builder.apply(REGISTRY[op], self.dim_value(a), self.dim_value(b))[0]
+
+    def any_of(self, *conditions: Value) -> Value:
+        total = conditions[0]
+        for c in conditions[1:]:
+            total = self.builder.apply(REGISTRY["logical_or"], total, c)[0]
+        return total
+
+    # --- checks
+
+    def next_order(self) -> int:
+        """Number for the next op whose place in the program is fixed."""
+        self.order += 1
+        return self.order
+
+    def check(self, condition: Value, error: str, message: str, *values: Value | DimLike) -> None:
+        """Raise `error` with `message` (`{0}` is the first of `values`) at the user's line unless `condition`."""
+        operands = [v if isinstance(v, Value) else self.dim_value(v) for v in values]
+        graph = self.builder.graph
+        site = Site(error, message, self.locate())
+        try:
+            number = graph.sites.index(site) if len(graph.sites) < 64 else len(graph.sites)
+        except ValueError:
+            number = len(graph.sites)
+        if number == len(graph.sites):
+            graph.sites.append(site)
+        self.emit_effect("check", [condition, *operands], site=number)
+
+    def emit_effect(self, name: str, operands: Sequence[Value], **attrs: Any) -> Op:
+        """An op without results that keeps its place in the program."""
+        return self.builder.emit(REGISTRY[name], operands, (), {**attrs, "order": self.next_order()})
+
+    def _check_weak_integers(self, values: Sequence[Value]) -> None:
+        """NumPy refuses a Python int that the dtype of the other operands cannot hold (`uint8 + 300`)."""
+        strong = [v.type.dtype for v in values if not v.type.is_python]
+        if not strong:
+            return
+        dtype = np.result_type(*strong)
+        if dtype.kind not in "iu" or dtype == np.int64:
+            return
+        for v in values:
+            if v.type.kind == "py_int":
+                self.check_fits(v, dtype)
+
+    def check_fits(self, value: Value, dtype: np.dtype) -> None:
+        """A Python int must fit an integer dtype: known ones now, others by a check that reruns the call in Python."""
+        info = np.iinfo(dtype)
+        known = constant_of(value)
+        if known is not None:
+            if not info.min <= known <= info.max:
+                raise OverflowError(f"Python integer {known} out of bounds for {dtype.name}")
+            return
+        fits = self.builder.apply(REGISTRY["ge"], value, int(info.min))[0]
+        if info.max < 2**63 - 1:
+            fits = self.builder.apply(REGISTRY["logical_and"], fits, self.builder.apply(REGISTRY["le"], value, int(info.max))[0])[0]
+        self.check(fits, "deoptimise", f"Python integer {{0}} out of bounds for {dtype.name}", value)
+
+    # --- Python needs the value
+
+    def class_of(self, x: Tensor) -> type:
+        kind = x.type.kind
+        return x.type.dtype.type if kind == "np_scalar" else _CLASSES[kind]
+
+    def concrete(self, x: Tensor, wanted: str) -> Any:
+        """The value of a traced scalar for Python: argument sizes under a guard, constants; else an error.
+
+        Args:
+            wanted: "bool", "int", "float", "index", "len", "array", "numpy", "format", "hash", ...
+        """
+        dim = x._dim
+        if isinstance(dim, Ratio):
+            return self.concrete_dim(dim.numerator, wanted) / self.concrete_dim(dim.denominator, wanted)
+        if isinstance(dim, Dim):
+            return self.concrete_dim(dim, wanted)
+        value = x._storage.value
+        if isinstance(value, Value) and not x._steps and x.type.ndim == 0:
+            known = constant_of(value)
+            if known is not None:
+                return known
+        return self.refuse(x, wanted)
+
+    def concrete_dim(self, dim: DimLike, wanted: str) -> int:
+        """The example value of an argument's size, under the guard that it is this one."""
+        if isinstance(dim, int):
+            return dim
+        env: dict[str, int] = {}
+        for name in symbols(dim):
+            s = self.builder.graph.symbols[name]
+            if s.origin != "arg" or s.hint is None:
+                self.fail(
+                    f"Python needs the value of the size {dim}, which is known only when the compiled code runs",
+                    "use it in NumPy expressions, or mark the argument it comes from as static.",
+                )
+            env[name] = s.hint
+        value = evaluate(dim, env)
+        self.decide("==", dim, value)
+        return value
+
+    def refuse(self, x: Tensor, wanted: str) -> NoReturn:
+        """Python needs a value that only the compiled code knows."""
+        what, remedy = _WANTED.get(wanted, (f"Python needs the value of a traced {x.type} ({wanted})", "compute with it in NumPy."))
+        self.fail(what.format(type=x.type), remedy)
+
+    def unsupported(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None) -> Any:
+        """A NumPy function without an operator meets a traced value."""
+        self.fail(
+            f"{name} has no compiled form yet",
+            "keep it outside the jitted function, wrap it with jg.host, or use @jit(fallback='eager').",
+        )
+
+    # --- errors
+
+    def locate(self) -> SourceLoc | None:
+        """The user's place."""
+        b = self.builder
+        return b.loc if b.locate is None else b.locate()
+
+    def fail(self, what: str, remedy: str = "") -> NoReturn:
+        raise errors.TraceError(errors.describe(what, self.locate(), remedy=remedy))
+
+    def located(self, error: errors.JitgraphError) -> errors.JitgraphError:
+        """The same error with the user's place, if its text has none yet."""
+        text = str(error)
+        loc = self.locate()
+        if loc is None or "\n" in text:
+            return error
+        return type(error)(errors.describe(text, loc))
+
+
+def _shape_after(steps: Sequence[Step]) -> Shape:
+    """The shape that a chain of views ends with."""
+    last = steps[-1]
+    return last.shape if isinstance(last, IndexMap) else last
+
+
+_WANTED: dict[str, tuple[str, str]] = {
+    "bool": (
+        "Python needs the truth of a traced value ({type})",
+        "use np.where, or an `if` in a function whose source is at hand, which becomes a branch of the graph.",
+    ),
+    "int": ("Python needs the value of a traced {type} (int)", "keep it an array: x.astype(int)."),
+    "index": ("Python needs a traced {type} as an index or count", "index an array with it, or make the argument static."),
+    "float": ("Python needs the value of a traced {type} (float)", "use NumPy's functions in place of this one."),
+    "array": ("a traced {type} is handed to code that needs its data", "use a NumPy function with an operator, or jg.host."),
+    "numpy": ("a traced {type} has no data yet", "leave .numpy() out: inside jit values are arrays already."),
+    "format": ("the text of a traced {type} is needed", "format it after the call, or print with jg.debug.print."),
+    "hash": ("a traced {type} is used as a key", "use a static argument as the key."),
+    "strides": ("the strides of a traced {type} are known only when the compiled code runs", ""),
+    "len": ("Python needs the length of a traced {type}", "use x.shape[0], which stays symbolic."),
+}
+
+
+def constant_of(value: Any) -> Any:
+    """The number behind a constant scalar value; None if it is not one."""
+    producer = value.producer
+    if producer is None or producer.defn.name != "constant" or value.type.shape:
+        return None
+    known = producer.attrs["value"]
+    return known[()] if isinstance(known, np.ndarray) else known
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape as NumPy prints it: (3,), (n, 4)."""
+    return f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(str(d) for d in shape)})"

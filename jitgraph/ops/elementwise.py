@@ -1,0 +1,396 @@
+"""Elementwise operators: arithmetic, comparisons, logic, bits, rounding, selection and casts.
+
+Operands have the loop dtype that the type rule answered; the scalar lowerings give NumPy's bits, except for `pow` on
+floats. Gradients at kinks: a tie of maximum and minimum shares the cotangent equally, `abs` and `sign` have 0 at 0, `clip`
+passes it to `x` on the closed interval; rounding has the gradient zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy._core.umath import clip as _clip_ufunc  # the ufunc behind np.clip, which has the type rule
+
+from jitgraph import dtypes
+from jitgraph.errors import DTypeError
+from jitgraph.ir.opdef import Attrs, Signature
+from jitgraph.ir.types import PYTHON_KINDS, Kind, TensorType, elementwise_layout, python_kind_of, python_type
+from jitgraph.ops import lowering as low
+from jitgraph.ops.families import (
+    ELEMENTWISE,
+    _weak_or_strong,
+    binary,
+    broadcast_shapes,
+    constant_of,
+    define,
+    dtype_code,
+    dtype_of,
+    fresh_layout,
+    no_gradient,
+    predicate,
+    promote,
+    require_supported,
+    ufunc_rule,
+    unary,
+)
+
+# -------------------------------------------------------------------------------------------------------- arithmetic
+
+unary("neg", np.negative, "-x.", low.neg, vjp=lambda b, ct, y, x: (b.neg(ct),), linear=True)
+unary(
+    "abs",
+    np.absolute,
+    "|x|.",
+    low.absolute,
+    vjp=lambda b, ct, y, x: (b.mul(ct, b.sign(x)),),
+    numpy=(np.absolute, np.fabs),
+)
+unary("sign", np.sign, "-1, 0 or 1 by the sign of x; NaN of NaN.", low.sign, vjp=no_gradient)
+unary("square", np.square, "x * x.", low.square, vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(x, 2.0)),))
+unary("reciprocal", np.reciprocal, "1 / x.", low.reciprocal, vjp=lambda b, ct, y, x: (b.neg(b.mul(ct, b.square(y))),))
+unary(
+    "sqrt",
+    np.sqrt,
+    "Square root; NaN below zero.",
+    lambda s, x: s.sqrt(x),
+    vjp=lambda b, ct, y, x: (b.div(ct, b.mul(y, 2.0)),),
+)
+
+binary(
+    "add", np.add, "a + b; `or` of bools.", low.add, vjp=lambda b, ct, y, p, q: (ct, ct), commutative=True, linear=True
+)
+binary(
+    "sub", np.subtract, "a - b.", lambda s, a, b: s.sub(a, b), vjp=lambda b, ct, y, p, q: (ct, b.neg(ct)), linear=True
+)
+binary(
+    "mul",
+    np.multiply,
+    "a * b; `and` of bools.",
+    low.mul,
+    vjp=lambda b, ct, y, p, q: (b.mul(ct, q), b.mul(ct, p)),
+    commutative=True,
+)
+
+
+def _div_vjp(b: Any, ct: Any, y: Any, p: Any, q: Any) -> tuple[Any, Any]:
+    scaled = b.div(ct, q)
+    return scaled, b.neg(b.mul(scaled, y))
+
+
+binary("div", np.true_divide, "a / b; integers give float64.", lambda s, a, b: s.fdiv(a, b), vjp=_div_vjp)
+binary(
+    "floordiv",
+    np.floor_divide,
+    "floor(a / b); of integers by zero 0.",
+    low.floordiv,
+    vjp=no_gradient,
+)
+binary(
+    "mod",
+    np.remainder,
+    "a - b * floor(a / b): the sign of b.",
+    low.mod,
+    vjp=lambda b, ct, y, p, q: (ct, b.neg(b.mul(ct, b.floordiv(p, q)))),
+)
+binary(
+    "fmod",
+    np.fmod,
+    "C's remainder: the sign of a.",
+    low.fmod,
+    vjp=lambda b, ct, y, p, q: (ct, b.neg(b.mul(ct, b.trunc(b.div(p, q))))),
+)
+
+
+def _powered(b: Any, x: Any, p: float) -> Any:
+    """x ** p for a known p, in the way that costs least."""
+    if p == 1:
+        return x
+    if p == 2:
+        return b.square(x)
+    if p == 0.5:
+        return b.sqrt(x)
+    if p == -1:
+        return b.reciprocal(x)
+    return b.pow(x, float(p))
+
+
+def _pow_vjp(b: Any, ct: Any, y: Any, x: Any, p: Any) -> tuple[Any, Any]:
+    """p x^(p-1), and y log x; the exponent's gradient is 0 where x is 0. A constant exponent needs no logarithm."""
+    known = constant_of(p)
+    if known is not None:
+        if known == 0:
+            return None, None
+        return (ct if known == 1 else b.mul(ct, b.mul(_powered(b, x, known - 1), float(known)))), None
+    flat = b.eq(p, 0.0)
+    slope = b.mul(p, b.pow(x, b.where(flat, 1.0, b.sub(p, 1.0))))
+    logarithm = b.log(b.where(b.eq(x, 0.0), 1.0, x))
+    return b.mul(ct, b.where(flat, 0.0, slope)), b.mul(ct, b.mul(y, logarithm))
+
+
+binary(
+    "pow",
+    np.power,
+    "a ** b. Integers wrap; the front end raises NumPy's error for negative integer exponents.",
+    low.power,
+    vjp=_pow_vjp,
+    ulp=1.0,
+)
+
+
+def _tie_vjp(wins: str, other_nan: bool) -> Any:
+    """Gradient of maximum and minimum: to the winner, half each on a tie; `fmax` and `fmin` let NaN lose."""
+
+    def vjp(b: Any, ct: Any, y: Any, p: Any, q: Any) -> tuple[Any, Any]:
+        half = b.where(b.eq(p, q), b.mul(ct, 0.5), 0.0)
+
+        def share(mine: Any, other: Any) -> Any:
+            mask = getattr(b, wins)(mine, other)
+            if other_nan:
+                mask = b.logical_or(mask, b.isnan(other))
+            return b.where(mask, ct, half)
+
+        return share(p, q), share(q, p)
+
+    return vjp
+
+
+for _name, _ufunc, _lower, _wins, _nan in (
+    ("maximum", np.maximum, low.maximum, "gt", False),
+    ("minimum", np.minimum, low.minimum, "lt", False),
+    ("fmax", np.fmax, low.fmax, "gt", True),
+    ("fmin", np.fmin, low.fmin, "lt", True),
+):
+    binary(
+        _name,
+        _ufunc,
+        f"The {'greater' if _wins == 'gt' else 'lesser'} operand; NaN {'loses' if _nan else 'wins'}.",
+        _lower,
+        vjp=_tie_vjp(_wins, _nan),
+        python_bool=True,
+    )
+
+binary(
+    "copysign",
+    np.copysign,
+    "|a| with the sign of b.",
+    lambda s, a, b: s.copysign(a, b),
+    vjp=lambda b, ct, y, p, q: (b.where(b.ne(b.signbit(p), b.signbit(q)), b.neg(ct), ct), None),
+)
+
+# ------------------------------------------------------------------------------------------------ comparisons, tests
+
+predicate("eq", np.equal, "a == b.", low.compare("eq"), commutative=True)
+predicate("ne", np.not_equal, "a != b; true if either is NaN.", low.compare("ne"), commutative=True)
+predicate("lt", np.less, "a < b.", low.compare("lt"))
+predicate("le", np.less_equal, "a <= b.", low.compare("le"))
+predicate("gt", np.greater, "a > b.", low.compare("gt"))
+predicate("ge", np.greater_equal, "a >= b.", low.compare("ge"))
+predicate("isnan", np.isnan, "Whether x is NaN.", low.isnan)
+predicate("isinf", np.isinf, "Whether x is infinite.", low.isinf)
+predicate("isfinite", np.isfinite, "Whether x is neither infinite nor NaN.", low.isfinite)
+predicate("signbit", np.signbit, "Whether the sign bit is set; -0.0 and negative NaN have it.", low.signbit)
+
+# ------------------------------------------------------------------------------------------------------- logic, bits
+
+predicate("logical_and", np.logical_and, "a and b of truth values.", low.logical_and, commutative=True)
+predicate("logical_or", np.logical_or, "a or b of truth values.", low.logical_or, commutative=True)
+predicate("logical_xor", np.logical_xor, "Whether just one is true.", low.logical_xor, commutative=True)
+predicate("logical_not", np.logical_not, "not x.", low.logical_not)
+
+binary(
+    "bit_and",
+    np.bitwise_and,
+    "a & b.",
+    lambda s, a, b: s.and_(a, b),
+    vjp=no_gradient,
+    commutative=True,
+    python_bool=True,
+)
+binary(
+    "bit_or", np.bitwise_or, "a | b.", lambda s, a, b: s.or_(a, b), vjp=no_gradient, commutative=True, python_bool=True
+)
+binary(
+    "bit_xor",
+    np.bitwise_xor,
+    "a ^ b.",
+    lambda s, a, b: s.xor(a, b),
+    vjp=no_gradient,
+    commutative=True,
+    python_bool=True,
+)
+unary("bit_not", np.invert, "~x; `not` of bools.", lambda s, x: s.not_(x), vjp=no_gradient)
+binary("shift_left", np.left_shift, "a << b; 0 for counts outside the width.", low.shift_left, vjp=no_gradient)
+binary(
+    "shift_right", np.right_shift, "a >> b; sign bits for counts outside the width.", low.shift_right, vjp=no_gradient
+)
+
+# ---------------------------------------------------------------------------------------------------------- rounding
+
+unary("floor", np.floor, "The greatest whole number not above x.", low.rounding("floor"), vjp=no_gradient)
+unary("ceil", np.ceil, "The least whole number not below x.", low.rounding("ceil"), vjp=no_gradient)
+unary("trunc", np.trunc, "x without its fraction.", low.rounding("trunc"), vjp=no_gradient, numpy=(np.trunc, np.fix))
+unary("rint", np.rint, "The nearest whole number, halves to even.", low.rounding("rint"), vjp=no_gradient)
+
+# --------------------------------------------------------------------------------------------------------- selection
+
+
+def _where_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    """`np.where` always gives an array, 0-d too."""
+    condition, a, b = types
+    if "maybe_np_float" in (a.kind, b.kind):
+        _weak_or_strong("where", (a, b), lambda codes: (promote("where", [_typed(c) for c in codes]),))
+    dtype = promote("where", (a, b))
+    require_supported("where", (condition.dtype,))
+    shape = broadcast_shapes(types)
+    order = elementwise_layout(len(shape), types).order
+    return Signature((dtypes.BOOL, dtype, dtype), (TensorType(dtype, shape, "array", fresh_layout(order, shape)),))
+
+
+def _typed(code: np.dtype | type) -> TensorType:
+    """A scalar type with this promotion code."""
+    if isinstance(code, np.dtype):
+        return TensorType(code, (), "np_scalar")
+    return python_type("py_int" if code is int else "py_float" if code is float else "py_complex")
+
+
+define(
+    "where",
+    "a where the condition holds, else b; both are evaluated.",
+    _where_infer,
+    np.where,
+    lower=lambda s, c, a, b: s.select(c, a, b),
+    vjp=lambda b, ct, y, c, p, q: (None, b.where(c, ct, 0.0), b.where(c, 0.0, ct)),
+    jvp=lambda b, tangents, y, c, p, q: b.where(
+        c, 0.0 if tangents[1] is None else tangents[1], 0.0 if tangents[2] is None else tangents[2]
+    ),
+    traits=ELEMENTWISE,
+    numpy=(np.where,),
+    arity=3,
+)
+
+
+def _clip_vjp(b: Any, ct: Any, y: Any, x: Any, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
+    raised = b.lt(x, lower)
+    capped = b.gt(b.maximum(x, lower), upper)
+    outside = b.logical_or(raised, capped)
+    return (
+        b.where(outside, 0.0, ct),
+        None if constant_of(lower) is not None else b.where(b.logical_and(raised, b.logical_not(capped)), ct, 0.0),
+        None if constant_of(upper) is not None else b.where(capped, ct, 0.0),
+    )
+
+
+define(
+    "clip",
+    "min(max(x, lower), upper).",
+    ufunc_rule("clip", _clip_ufunc, python_bool=True),
+    _clip_ufunc,
+    lower=low.clip,
+    vjp=_clip_vjp,
+    traits=ELEMENTWISE,
+    numpy=(np.clip, _clip_ufunc),
+    arity=3,
+)
+
+# ------------------------------------------------------------------------------------------------------------- casts
+
+
+def _cast_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    """The same value in another dtype. A Python number stays one if Python has the dtype, as in `float(i)`."""
+    (x,) = types
+    dtype: np.dtype = attrs["dtype"]
+    require_supported("cast", (x.dtype, dtype))
+    if x.kind == "array":
+        order = elementwise_layout(x.ndim, types).order
+        return Signature((None,), (TensorType(dtype, x.shape, "array", fresh_layout(order, x.shape)),))
+    kind: Kind = "np_scalar"
+    if x.is_python and dtype in (dtypes.BOOL, dtypes.I64, dtypes.F64):
+        kind = python_kind_of(dtype)
+    elif x.kind == "maybe_np_float" and dtype == dtypes.F64:
+        kind = x.kind
+    return Signature((None,), (TensorType(dtype, (), kind),))
+
+
+def _cast_vjp(b: Any, ct: Any, y: Any, x: Any, *, dtype: np.dtype) -> tuple[Any]:
+    source = dtype_of(x)
+    return (b.cast(ct, dtype=source) if source.kind == dtype.kind == "f" else None,)
+
+
+define(
+    "cast",
+    "x in another dtype, as `astype`.",
+    _cast_infer,
+    lambda x, dtype: np.asarray(x).astype(dtype)[()] if np.ndim(x) == 0 else x.astype(dtype),
+    lower=low.cast,
+    vjp=_cast_vjp,
+    jvp=lambda b, tangents, y, x, dtype: b.cast(tangents[0], dtype=dtype) if dtype.kind == "f" else None,
+    traits=ELEMENTWISE,
+    numpy=(np.astype, np.ndarray.astype),
+)
+
+
+def _as_kind_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    (x,) = types
+    kind: Kind = attrs["kind"]
+    if x.shape:
+        raise DTypeError(f"as_kind takes a scalar, not an array with {x.ndim} axes")
+    wanted = python_type(kind).dtype if kind in PYTHON_KINDS else dtypes.F64 if kind == "maybe_np_float" else x.dtype
+    if x.dtype != wanted and not (kind == "py_int" and x.dtype == dtypes.U64):
+        raise DTypeError(f"a {kind} is held in {wanted.name}, not in {x.dtype.name}")
+    return Signature((None,), (TensorType(x.dtype, (), kind),))
+
+
+def _as_kind(x: Any, kind: Kind) -> Any:
+    """What the user would hold: a Python number, a NumPy scalar or a 0-d array."""
+    if kind == "array":
+        return np.asarray(x)
+    if kind in PYTHON_KINDS:
+        return x.item() if isinstance(x, (np.generic, np.ndarray)) else x
+    return np.asarray(x)[()]
+
+
+define(
+    "as_kind",
+    "The same value held as another kind of scalar.",
+    _as_kind_infer,
+    _as_kind,
+    lower=lambda s, x, kind: x,
+    vjp=lambda b, ct, y, x, kind: (ct,),
+    linear=True,
+    traits=ELEMENTWISE,
+)
+
+# -------------------------------------------------------------------------------------------------- checked integers
+
+
+def _overflow_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    shape = broadcast_shapes(types)
+    kind: Kind = "array" if shape else "py_bool" if all(t.is_python for t in types) else "np_scalar"
+    return Signature((dtypes.I64, dtypes.I64), (TensorType(dtypes.BOOL, shape, kind),))
+
+
+def _overflows(operation: Any) -> Any:
+    def evaluate(a: Any, b: Any) -> Any:
+        exact = operation(np.asarray(a, object), np.asarray(b, object))
+        return np.asarray((exact < -(2**63)) | (exact >= 2**63), bool)[()]
+
+    return evaluate
+
+
+for _name, _operation, _lower in (
+    ("add_overflows", np.add, low.add_overflows),
+    ("sub_overflows", np.subtract, low.sub_overflows),
+    ("mul_overflows", np.multiply, low.mul_overflows),
+):
+    define(
+        _name,
+        f"Whether the exact {_operation.__name__} of two int64 leaves int64.",
+        _overflow_infer,
+        _overflows(_operation),
+        lower=_lower,
+        vjp=no_gradient,
+        traits=ELEMENTWISE,
+        arity=2,
+    )

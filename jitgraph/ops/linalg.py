@@ -1,0 +1,107 @@
+"""Matrix products, left to BLAS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgraph.errors import DTypeError, ShapeError
+from jitgraph.ir.opdef import Attrs, Signature, Trait
+from jitgraph.ir.types import IndexMap, TensorType, elementwise_layout
+from jitgraph.ops.families import (
+    broadcast_shapes,
+    canonical_order,
+    define,
+    drop_axis_map,
+    dtype_code,
+    fresh_layout,
+    loop_dtypes,
+    newaxis_map,
+    shape_of,
+)
+
+_SIGNATURE = "(n?,k),(k,m?)->(n?,m?)"
+
+
+def _matmul_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    a, b = types
+    for number, t in enumerate(types):
+        if t.ndim == 0:
+            raise ShapeError(
+                f"matmul: Input operand {number} does not have enough dimensions (has 0, gufunc core with signature "
+                f"{_SIGNATURE} requires 1)"
+            )
+    inner_a, inner_b = a.shape[-1], b.shape[max(b.ndim - 2, 0)]
+    if inner_a != inner_b:
+        raise ShapeError(
+            f"matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature {_SIGNATURE} "
+            f"(size {inner_b} is different from {inner_a})"
+        )
+    dtype = loop_dtypes("matmul", np.matmul, tuple(dtype_code(t) for t in types))[-1]
+    if dtype.kind == "O":
+        raise DTypeError("matmul of objects is not supported")
+    outer_a, outer_b = _outer(a), _outer(b)
+    outer = broadcast_shapes((outer_a, outer_b))
+    shape = (*outer, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ()))
+    if not shape:
+        return Signature((dtype, dtype), (TensorType(dtype, (), "np_scalar"),))
+    order = [*elementwise_layout(len(outer), (outer_a, outer_b)).order, *range(len(outer), len(shape))]
+    return Signature((dtype, dtype), (TensorType(dtype, shape, "array", fresh_layout(order, shape)),))
+
+
+def _outer(t: TensorType) -> TensorType:
+    """The axes over which matmul broadcasts, in their order in memory."""
+    count = max(t.ndim - 2, 0)
+    order = [k for k in t.layout.order if k < count]
+    zero = tuple(k for k in t.layout.zero if k < count)
+    layout = fresh_layout(canonical_order(order, t.shape[:count]), t.shape[:count])
+    return TensorType(t.dtype, t.shape[:count], "array", type(layout)(layout.order, (), (), zero))
+
+
+def _swapped(b: Any, x: Any) -> Any:
+    """The last two axes exchanged."""
+    shape = shape_of(x)
+    n = len(shape)
+    return b.view(x, map=IndexMap.permute(shape, [*range(n - 2), n - 1, n - 2]))
+
+
+def _vjp(b: Any, ct: Any, y: Any, p: Any, q: Any) -> tuple[Any, Any]:
+    """da = ct b^T, db = a^T ct; a vector operand is a row on the left and a column on the right."""
+    left, right = len(shape_of(p)), len(shape_of(q))
+    if left == right == 1:
+        return b.mul(ct, q), b.mul(ct, p)
+    ndim = len(shape_of(ct))
+    if right == 1:  # y[..., i] = sum_k p[..., i, k] q[k]
+        column = b.view(ct, map=newaxis_map(shape_of(ct), ndim))
+        dq = b.matmul(_swapped(b, p), column)
+        return b.mul(column, q), b.view(dq, map=drop_axis_map(shape_of(dq), ndim))
+    if left == 1:  # y[..., j] = sum_k p[k] q[..., k, j]
+        row = b.view(ct, map=newaxis_map(shape_of(ct), ndim - 1))
+        dp = b.matmul(row, _swapped(b, q))
+        column = b.view(p, map=newaxis_map(shape_of(p), 1))
+        return b.view(dp, map=drop_axis_map(shape_of(dp), ndim - 1)), b.mul(column, row)
+    return b.matmul(ct, _swapped(b, q)), b.matmul(_swapped(b, p), ct)
+
+
+def _jvp(b: Any, tangents: Any, y: Any, p: Any, q: Any) -> Any:
+    tp, tq = tangents
+    if tq is None:
+        return b.matmul(tp, q)
+    if tp is None:
+        return b.matmul(p, tq)
+    return b.add(b.matmul(tp, q), b.matmul(p, tq))
+
+
+define(
+    "matmul",
+    "The matrix product over the last two axes; leading axes broadcast.",
+    _matmul_infer,
+    np.matmul,
+    vjp=_vjp,
+    jvp=_jvp,
+    traits=frozenset({Trait.PURE, Trait.OPAQUE}),
+    numpy=(np.matmul, np.dot, np.vdot, np.inner),
+    arity=2,
+)

@@ -1,0 +1,93 @@
+"""Common subexpressions: equal pure ops become one, along dominance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgraph.ir.builder import Builder
+from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.opdef import Trait
+from jitgraph.ir.printer import attr_text
+from jitgraph.ir.rewrite import replace_value
+
+
+def cse(graph: Graph) -> bool:
+    """Replace an op by an equal one before it, in its block or one around; True if one was replaced.
+
+    Arrays that start a storage of their own (written later, carried by a loop) stay apart: merging would cost a copy.
+    """
+    return _Merger(graph).block(graph.body)
+
+
+class _Merger:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.b = Builder(graph)
+        self.seen: dict[tuple[Any, ...], Op] = {}
+
+    def block(self, block: Block) -> bool:
+        changed = False
+        added: list[tuple[Any, ...]] = []
+        for op in block.ops():
+            if op.regions:
+                for region in op.regions:
+                    changed |= self.block(region)
+                continue
+            traits = op.defn.traits
+            if Trait.PURE not in traits or Trait.BINDS in traits or Trait.MAY_RAISE in traits or op.name == "copy":
+                continue
+            key = op_key(op)
+            first = self.seen.get(key)
+            if first is None:
+                self.seen[key] = op
+                added.append(key)
+            elif _mergeable(first, op):
+                for old, new in zip(op.results, first.results, strict=True):
+                    if old.uses:
+                        self.b.ahead_of(op)
+                        replace_value(old, new, self.b)
+                self.graph.erase(op)
+                changed = True
+        for key in added:
+            del self.seen[key]
+        return changed
+
+
+def op_key(op: Op) -> tuple[Any, ...]:
+    """Equal for ops that compute the same values."""
+    operands = [id(v) for v in op.operands]
+    if len(operands) == 2 and Trait.COMMUTATIVE in op.defn.traits and operands[0] > operands[1]:
+        operands.reverse()
+    if not op.attrs:
+        return (op.defn.name, *operands)
+    return (op.defn.name, *operands, tuple([(k, attr_key(v)) for k, v in sorted(op.attrs.items())]))
+
+
+def attr_key(value: Any) -> Any:
+    """A hashable stand-in for an attribute; numbers of other types or signs of zero are different."""
+    if isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
+        return (type(value), attr_text(value))
+    if isinstance(value, list):
+        return tuple(value)
+    return value
+
+
+def _mergeable(first: Op, op: Op) -> bool:
+    if any(a.type != b.type for a, b in zip(first.results, op.results, strict=True)):
+        return False
+    seeds = sum(starts_storage(r) for r in (*first.results, *op.results))
+    return seeds == 0
+
+
+def starts_storage(value: Value) -> bool:
+    """Is some use one that updates `value` in place, or gives it away as a fresh result?"""
+    if value.type.kind != "array":
+        return False
+    return any(
+        (op.name == "write" and i == 1)
+        or op.name in ("for", "while", "yield", "return")
+        or (op.name in ("expand", "scatter_add") and i == 0)
+        for op, i in value.uses
+    )

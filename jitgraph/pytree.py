@@ -1,0 +1,174 @@
+"""Containers as trees: `flatten` gives leaves and a hashable `TreeDef`, `unflatten` puts them back.
+
+Nodes are tuples, lists, dicts (in their own order), named tuples, dataclass instances without further attributes, None
+(a node without children) and registered classes. Everything else is a leaf. Only exact builtin classes count: a subclass
+of `list` is a leaf unless it is registered.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+
+class TreeDef:
+    """The shape of a tree; equal for equal structure."""
+
+    __slots__ = ("_hash", "children", "count", "kind", "meta")
+
+    def __init__(self, kind: Any, meta: Hashable = None, children: tuple[TreeDef, ...] = ()) -> None:
+        #: The class of the node; None for a leaf.
+        self.kind: Final = kind
+        #: Keys, field names or what the registered `flatten` returned.
+        self.meta: Final = meta
+        self.children: Final = children
+        #: Number of leaves.
+        self.count: Final[int] = 1 if kind is None else sum(c.count for c in children)
+        self._hash: Final = hash((kind, meta, children))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, TreeDef)
+            and self._hash == other._hash
+            and self.kind is other.kind
+            and self.meta == other.meta
+            and self.children == other.children
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        if self.kind is None:
+            return "*"
+        inner = [repr(c) for c in self.children]
+        if self.kind is dict:
+            return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(self.meta, inner, strict=True)) + "}"  # type: ignore[call-overload]
+        if self.kind is list:
+            return f"[{', '.join(inner)}]"
+        if self.kind is tuple:
+            return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+        return "None" if self.kind is type(None) else f"{self.kind.__name__}({', '.join(inner)})"
+
+
+LEAF: Final = TreeDef(None)
+NONE: Final = TreeDef(type(None))
+
+Flatten = Callable[[Any], tuple[Sequence[Any], Hashable]]
+Unflatten = Callable[[Any, Sequence[Any]], Any]
+_registered: dict[type, tuple[Flatten, Unflatten]] = {}
+_fields: dict[type, tuple[str, ...]] = {}
+
+
+def register(cls: type[T], flatten: Callable[[T], tuple[Sequence[Any], Hashable]], unflatten: Callable[[Any, Sequence[Any]], T]) -> None:
+    """Make instances of `cls` nodes: `flatten(x) -> (children, metadata)`, `unflatten(metadata, children) -> x`.
+
+    Raises:
+        ValueError: the class is registered already.
+    """
+    if cls in _registered:
+        raise ValueError(f"{cls.__name__} is registered already")
+    _registered[cls] = (flatten, unflatten)
+
+
+def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
+    """Leaves in order, and the structure."""
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves)
+
+
+def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        return TreeDef(kind, None, tuple([_flatten(x, leaves) for x in tree]))
+    if kind is dict:
+        return TreeDef(dict, tuple(tree), tuple([_flatten(x, leaves) for x in tree.values()]))
+    if tree is None:
+        return NONE
+    parts = children(tree)
+    if parts is None:
+        leaves.append(tree)
+        return LEAF
+    items, meta = parts
+    return TreeDef(kind, meta, tuple([_flatten(x, leaves) for x in items]))
+
+
+def children(tree: Any) -> tuple[Sequence[Any], Hashable] | None:
+    """Children and metadata of a node of a user's class; None for a leaf."""
+    kind = type(tree)
+    registered = _registered.get(kind)
+    if registered is not None:
+        items, meta = registered[0](tree)
+        return list(items), meta
+    names = _fields.get(kind)
+    if names is None:
+        names = _field_names(kind)
+        _fields[kind] = names
+    if names:
+        if isinstance(tree, tuple):
+            return tree, None
+        own = getattr(tree, "__dict__", None)
+        if own is None or len(own) == len(names):
+            return [getattr(tree, name) for name in names], names
+    return None
+
+
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Fields of a named tuple or dataclass; () for another class."""
+    if issubclass(kind, tuple):
+        names = getattr(kind, "_fields", ())
+        return tuple(names) if hasattr(kind, "_make") else ()
+    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+
+
+def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:
+    """The tree of that structure with these leaves.
+
+    Raises:
+        ValueError: another number of leaves.
+    """
+    if len(leaves) != treedef.count:
+        raise ValueError(f"{treedef} has {treedef.count} leaves, got {len(leaves)}")
+    return _unflatten(treedef, iter(leaves))
+
+
+def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
+    kind = treedef.kind
+    if kind is None:
+        return next(leaves)
+    if kind is type(None):
+        return None
+    items = [_unflatten(c, leaves) for c in treedef.children]
+    if kind is tuple:
+        return tuple(items)
+    if kind is list:
+        return items
+    if kind is dict:
+        return dict(zip(treedef.meta, items, strict=True))  # type: ignore[call-overload]
+    if kind in _registered:
+        return _registered[kind][1](treedef.meta, items)
+    if issubclass(kind, tuple):
+        return kind._make(items)  # type: ignore[attr-defined]
+    made = object.__new__(kind)
+    for name, item in zip(treedef.meta, items, strict=True):  # type: ignore[call-overload]
+        object.__setattr__(made, name, item)
+    return made
+
+
+def paths(treedef: TreeDef, name: str = "") -> list[str]:
+    """A readable name for each leaf: `x`, `p.w`, `xs[0]`."""
+    if treedef.kind is None:
+        return [name]
+    found: list[str] = []
+    meta: Any = treedef.meta if isinstance(treedef.meta, tuple) else ()
+    for k, child in enumerate(treedef.children):
+        key = meta[k] if k < len(meta) else k
+        if treedef.kind is not dict and isinstance(key, str):
+            inner = f"{name}.{key}" if name else key
+        else:
+            inner = f"{name}[{key!r}]"
+        found += paths(child, inner)
+    return found

@@ -1,0 +1,107 @@
+"""LLVM behind two functions: IR text to object code, object code to addresses in this process.
+
+Object code holds no address of the process, so that its bytes may be stored and loaded by another one. The JIT and every
+library loaded live for ever: code may be running in some thread, and kernels are small.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Sequence
+
+import llvmlite.binding as llvm
+
+from jitgraph.errors import InternalError
+from jitgraph.target import Target, host
+
+_lock = threading.Lock()
+_started = False
+_local = threading.local()
+_jit: llvm.LLJIT | None = None
+_libraries: list[llvm.ResourceTracker] = []
+_numbers = itertools.count()
+
+
+def _start() -> None:
+    """Initialise LLVM once.
+
+    Loop strength reduction is off: it takes up to four fifths of the time of code generation and gains nothing on loops
+    whose addresses are emitted hoisted. The option is process-wide and has to be set before the first compile.
+    """
+    global _started
+    with _lock:
+        if not _started:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            llvm.set_option("jitgraph", "-disable-lsr")
+            _started = True
+
+
+def _machine(target: Target, opt: int) -> llvm.TargetMachine:
+    """The code generator for `target`; one for each thread, as they are not thread-safe."""
+    _start()
+    machines: dict[tuple[str, str, int], llvm.TargetMachine] | None = getattr(_local, "machines", None)
+    if machines is None:
+        machines = _local.machines = {}
+    key = (target.cpu, target.features, opt)
+    if key not in machines:
+        machines[key] = llvm.Target.from_triple(target.triple).create_target_machine(
+            cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small"
+        )
+    return machines[key]
+
+
+def _parse(text: str, *, verify: bool) -> llvm.ModuleRef:
+    try:
+        module = llvm.parse_assembly(text, context=llvm.create_context())
+        if verify:
+            module.verify()
+    except RuntimeError as e:
+        raise InternalError(f"LLVM refuses the generated code: {e}") from e
+    return module
+
+
+def compile_object(text: str, target: Target | None = None, *, opt: int = 2, verify: bool = False) -> bytes:
+    """Object code of LLVM IR `text`. No mid-level passes run: the text is written as it should be.
+
+    Raises:
+        InternalError: LLVM refuses the text.
+    """
+    machine = _machine(target or host(), opt)
+    return bytes(machine.emit_object(_parse(text, verify=verify)))
+
+
+def assembly_of(text: str, target: Target | None = None, *, opt: int = 2) -> str:
+    """The assembly of LLVM IR `text`, for people to read."""
+    machine = _machine(target or host(), opt)
+    return str(machine.emit_assembly(_parse(text, verify=False)))
+
+
+def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
+    """Link object code into this process; addresses of the exported functions `names`.
+
+    Raises:
+        InternalError: the code does not link, as when its bytes are damaged.
+    """
+    global _jit
+    _start()
+    with _lock:
+        if _jit is None:
+            _jit = llvm.create_lljit_compiler()
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name in names:
+            library.export_symbol(name)
+        try:
+            tracker = library.link(_jit, f"jitgraph.{next(_numbers)}")
+        except RuntimeError as e:
+            raise InternalError(f"generated code does not link: {e}") from e
+        _libraries.append(tracker)
+        return {name: int(tracker[name]) for name in names}
+
+
+def function(address: int, *argument_types: type, hold_gil: bool = False) -> ctypes._CFuncPtr:
+    """A C function at `address` that returns int32; the GIL is released around calls unless `hold_gil`."""
+    prototype = ctypes.PYFUNCTYPE if hold_gil else ctypes.CFUNCTYPE
+    return prototype(ctypes.c_int32, *argument_types)(address)

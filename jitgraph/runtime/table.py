@@ -1,0 +1,140 @@
+"""The table of C functions that machine code calls: addresses of `abi.TABLE`, in its order.
+
+libm comes from the process. BLAS is NumPy's own OpenBLAS, so that products have NumPy's bits; a NumPy built on another
+BLAS gets callbacks onto `np.dot`, which are slow per call but right.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jitgraph.abi import TABLE
+from jitgraph.errors import InternalError
+
+_I = ctypes.c_int64
+_P = ctypes.c_void_p
+_ROW_MAJOR, _NO_TRANSPOSE, _UPPER = 101, 111, 121
+_keep: list[Any] = []  # callbacks and libraries, for as long as the process lives
+
+
+@cache
+def table() -> ctypes.Array[ctypes.c_void_p]:
+    """The addresses, one for each name of `abi.TABLE`."""
+    libm, blas = _libm(), _blas_library()
+    addresses = (ctypes.c_void_p * len(TABLE))()
+    for i, name in enumerate(TABLE):
+        addresses[i] = _blas_address(blas, name) if name.startswith("cblas_") else _address(libm, name)
+    return addresses
+
+
+def blas_name() -> str:
+    """Where the BLAS routines come from, for reports."""
+    library = _blas_library()
+    return "np.dot" if library is None else Path(library._name).name
+
+
+def _libm() -> ctypes.CDLL:
+    names = [ctypes.util.find_library("m"), None, "msvcrt"]
+    for name in names:
+        try:
+            library = ctypes.CDLL(name)
+            library.atan2f  # noqa: B018  # looked up, to see that it is there
+        except (OSError, AttributeError, TypeError):
+            continue
+        return library
+    raise InternalError("no C maths library found in this process")
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(getattr(library, name), _P).value or 0
+
+
+@cache
+def _blas_library() -> ctypes.CDLL | None:
+    """NumPy's bundled OpenBLAS, already loaded by it; None if this NumPy was built otherwise."""
+    np.dot(np.ones((2, 2)), np.ones((2, 2)))
+    package = Path(np.__file__).parent
+    for folder in (package.parent / "numpy.libs", package / ".dylibs", package / ".libs"):
+        for path in sorted(folder.glob("*openblas*")) if folder.is_dir() else ():
+            try:
+                library = ctypes.CDLL(str(path))
+            except OSError:
+                continue
+            if hasattr(library, "scipy_cblas_dgemm64_"):
+                return library
+    return None
+
+
+def _blas_address(library: ctypes.CDLL | None, name: str) -> int:
+    """The routine with 64-bit integers: `cblas_dgemm` is `scipy_cblas_dgemm64_`."""
+    if library is not None and hasattr(library, f"scipy_{name}64_"):
+        return _address(library, f"scipy_{name}64_")
+    callback = _fallback(name)
+    _keep.append(callback)
+    return ctypes.cast(callback, _P).value or 0
+
+
+def _matrix(address: int, rows: int, columns: int, leading: int, dtype: np.dtype, order: int, trans: int) -> np.ndarray:
+    """op(A), rows x columns, of a BLAS operand."""
+    if trans != _NO_TRANSPOSE:
+        rows, columns = columns, rows
+    row, column = (leading, 1) if order == _ROW_MAJOR else (1, leading)
+    flat = _elements(address, (rows - 1) * row + (columns - 1) * column + 1 if rows and columns else 0, dtype)
+    item = dtype.itemsize
+    a = np.lib.stride_tricks.as_strided(flat, (rows, columns), (row * item, column * item))
+    return a if trans == _NO_TRANSPOSE else a.T
+
+
+def _vector(address: int, n: int, step: int, dtype: np.dtype) -> np.ndarray:
+    flat = _elements(address, (n - 1) * abs(step) + 1 if n else 0, dtype)
+    return flat[:: abs(step) or 1][:n] if step >= 0 else flat[:: -step][:n][::-1]
+
+
+def _elements(address: int, count: int, dtype: np.dtype) -> np.ndarray:
+    return np.frombuffer((ctypes.c_char * (count * dtype.itemsize)).from_address(address), dtype)
+
+
+def _fallback(name: str) -> Any:
+    """A C-callable stand-in over `np.dot` with the signature of the CBLAS routine `name` (64-bit integers)."""
+    dtype, real = (np.dtype("f4"), ctypes.c_float) if name[6] == "s" else (np.dtype("f8"), ctypes.c_double)
+
+    def update(c: np.ndarray, alpha: float, product: np.ndarray, beta: float) -> None:
+        scaled = product if alpha == 1 else dtype.type(alpha) * product
+        c[...] = scaled if beta == 0 else scaled + dtype.type(beta) * c
+
+    def gemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
+        left = _matrix(a, m, k, lda, dtype, order, ta)
+        right = _matrix(b, k, n, ldb, dtype, order, tb)
+        update(_matrix(c, m, n, ldc, dtype, order, _NO_TRANSPOSE), alpha, np.dot(left, right), beta)
+
+    def gemv(order, ta, m, n, alpha, a, lda, x, incx, beta, y, incy):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
+        rows, columns = (m, n) if ta == _NO_TRANSPOSE else (n, m)
+        product = np.dot(_matrix(a, rows, columns, lda, dtype, order, ta), _vector(x, columns, incx, dtype))
+        update(_vector(y, rows, incy, dtype), alpha, product, beta)
+
+    def dot(n, x, incx, y, incy):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        return float(np.dot(_vector(x, n, incx, dtype), _vector(y, n, incy, dtype)))
+
+    def syrk(order, uplo, ta, n, k, alpha, a, lda, beta, c, ldc):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
+        left = _matrix(a, n, k, lda, dtype, order, ta)
+        target = _matrix(c, n, n, ldc, dtype, order, _NO_TRANSPOSE)
+        product = target.copy()
+        update(product, alpha, np.dot(left, left.T), beta)
+        triangle = np.triu_indices(n) if uplo == _UPPER else np.tril_indices(n)
+        target[triangle] = product[triangle]
+
+    signatures: dict[str, tuple[Callable[..., Any], Any, tuple[Any, ...]]] = {
+        "gemm": (gemm, None, (_I, _I, _I, _I, _I, _I, real, _P, _I, _P, _I, real, _P, _I)),
+        "gemv": (gemv, None, (_I, _I, _I, _I, real, _P, _I, _P, _I, real, _P, _I)),
+        "dot": (dot, real, (_I, _P, _I, _P, _I)),
+        "syrk": (syrk, None, (_I, _I, _I, _I, _I, real, _P, _I, real, _P, _I)),
+    }
+    python, result, arguments = signatures[name[7:]]
+    return ctypes.CFUNCTYPE(result, *arguments)(python)

@@ -1,0 +1,100 @@
+"""The CPU that code is generated for: name, features, vector width, caches.
+
+`host()` is the CPU we run on, or the one that the setting `cpu` (JITGRAPH_CPU) names; it asks LLVM, which is imported at
+the first call only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jitgraph.config import config
+
+#: Widest vector registers, in bytes, of CPUs that a user may name; anything else has 16.
+_VECTOR_BYTES: tuple[tuple[str, int], ...] = (
+    (r"x86-64-v4|znver[4-9]|skylake-avx512|cascadelake|icelake.*|sapphirerapids|graniterapids|emeraldrapids", 64),
+    (r"x86-64-v3|haswell|broadwell|skylake|alderlake|raptorlake|znver[1-3]", 32),
+)
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What code generation needs to know of a CPU.
+
+    Attributes:
+        cpu, features: as LLVM writes them; `features` is empty where the name says it all.
+        vector_bytes: width of the widest vector registers.
+        has_fma: multiply-add with one rounding in hardware.
+        has_masks: masked loads, gathers and blends at full speed (AVX-512, SVE).
+        l1_bytes, l2_bytes, l3_bytes: data caches, one core's view.
+    """
+
+    cpu: str
+    features: str
+    triple: str
+    vector_bytes: int = 16
+    has_fma: bool = False
+    has_masks: bool = False
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 512 << 10
+    l3_bytes: int = 16 << 20
+
+    def lanes(self, itemsize: int) -> int:
+        """Elements of `itemsize` bytes in one vector."""
+        return max(1, self.vector_bytes // itemsize)
+
+    @property
+    def key(self) -> str:
+        """Names the machine code: equal keys, equal code."""
+        return f"{self.triple};{self.cpu};{self.features};{self.vector_bytes}"
+
+
+def host() -> Target:
+    """The CPU to compile for. The setting `cpu` names another than the host's; code then has to run on this one too."""
+    return named(config.cpu) if config.cpu and config.cpu != "host" else _detect()
+
+
+@cache
+def named(cpu: str) -> Target:
+    """The target that LLVM calls `cpu` ("x86-64-v3", "znver2", "generic"), without features beyond what the name says."""
+    import llvmlite.binding as llvm
+
+    width = next((bytes_ for pattern, bytes_ in _VECTOR_BYTES if re.fullmatch(pattern, cpu)), 16)
+    triple = llvm.get_process_triple()
+    fma = width > 16 or not triple.startswith(("x86_64", "i686"))
+    l1, l2, l3 = _cache_bytes()
+    return Target(cpu, "", triple, width, has_fma=fma, has_masks=width == 64, l1_bytes=l1, l2_bytes=l2, l3_bytes=l3)
+
+
+@cache
+def _detect() -> Target:
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    triple = llvm.get_process_triple()
+    if triple.startswith(("x86_64", "i686")):
+        masks = all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq", "avx512bw"))
+        width = 64 if masks else 32 if features.get("avx2") else 16
+        fma = bool(features.get("fma"))
+    else:
+        masks, width, fma = False, 16, True
+    l1, l2, l3 = _cache_bytes()
+    return Target(llvm.get_host_cpu_name(), features.flatten(), triple, width, fma, masks, l1, l2, l3)
+
+
+@cache
+def _cache_bytes() -> tuple[int, int, int]:
+    """Sizes of the data caches, level 1 to 3; usual sizes where the system does not tell."""
+    sizes = {1: 32 << 10, 2: 512 << 10, 3: 16 << 20}
+    for folder in _CACHES.glob("index*") if _CACHES.is_dir() else ():
+        try:
+            kind, level, size = [(folder / name).read_text().strip() for name in ("type", "level", "size")]
+            if kind != "Instruction" and size.endswith("K"):
+                sizes[int(level)] = int(size[:-1]) << 10
+        except (OSError, ValueError):  # a container may hide any of these files
+            continue
+    return sizes[1], sizes[2], sizes[3]

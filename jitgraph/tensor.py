@@ -1,0 +1,787 @@
+"""`Tensor`, the array of both modes; `Storage`, the memory that views share; `Mode`, how operators are carried out.
+
+Interfaces (all that other parts need):
+- `Storage(mode, value, origin=None, writable=True)`: one piece of memory. `value` is its current version: an ndarray or
+  NumPy scalar (eager), a node of the tape (gradients), an `ir.graph.Value` (traced). A write *replaces* `value` by a new
+  version, except in eager mode, where NumPy writes in place. `origin` is the index of the argument it is, or None.
+- `Tensor`: a storage and a chain of view steps from it (`IndexMap`, or a tuple of sizes: a reshape); `()` is all of it.
+  Made by `wrap(mode, value)` (fresh storage), `view_of`, `reshape_of`, `dim_tensor(mode, dim)` (a size as Python int),
+  `Tensor(array)` (the user's constructor). Scalars (kinds `np_scalar`, `py_*`) own a storage that is never written.
+- `apply(defn, *operands, **attrs)`: one operator on anything; the mode is that of the operands (traced before taped
+  before eager). Plain in, plain out; a Tensor in, a Tensor out.
+- `read(x) -> value` in the mode of `x` (re-reads the current version); `assign(x, value)` is `x[...] = value`.
+- `Mode` is the protocol; `EAGER` is NumPy itself, `modes.TraceMode` emits through `ir.builder`, the tape is a third.
+- `current_mode()` is the mode of the trace that runs in this context, or None; `with use_mode(mode):` sets it.
+- `install(front)`: `jitgraph.xp` hands in the functions behind methods and operators, so that imports point down only.
+
+Laws:
+1. Two Tensors are views of the same memory exactly if they have the same `_storage`.
+2. The type of a storage never changes; a write casts to it.
+3. A cached read is reused only while the storage is at the same version and the builder is in the same block.
+4. `_dim` set means: kind `py_int`, value exactly that size; it is emitted as a `dim` op when it is used as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.ir.dims import DimLike
+from jitgraph.ir.layouts import layout_of
+from jitgraph.ir.opdef import REGISTRY, OpDef
+from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
+from jitgraph.ops.shape import reshape_view_layout
+
+#: One step of a chain of views: an affine map, or the sizes of a reshape that is a view.
+Step: TypeAlias = IndexMap | Shape
+
+
+class Mode(Protocol):
+    """How operators, views and writes are carried out on values of one sort."""
+
+    #: "eager", "tape" or "trace".
+    name: str
+
+    def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]: ...
+    def view(self, value: Any, step: Step) -> Any:
+        """`value` seen through one step; the reshape is one that needs no copy."""
+        ...
+
+    def write(self, base: Any, steps: Sequence[Step], value: Any) -> Any:
+        """The next version of a storage at version `base`: `value` (shape of the view, dtype of `base`) written through `steps`."""
+        ...
+
+    def type_of(self, value: Any) -> TensorType: ...
+    def lift(self, x: Any) -> Any:
+        """A plain number or ndarray, or a value of a lower mode, as a value of this mode."""
+        ...
+
+    def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
+        """Whether `a relation b`.
+
+        Raises:
+            Undecided: see `ir.builder.Builder.decide`.
+        """
+        ...
+
+
+class TapeMode(Mode, Protocol):
+    """The mode of the eager gradient tape: values are nodes that hold an ndarray."""
+
+    def leaf(self, array: np.ndarray) -> Any:
+        """A node for which gradients are accumulated."""
+        ...
+
+    def data(self, value: Any) -> Any:
+        """The ndarray or NumPy scalar that the node holds."""
+        ...
+
+    def requires_grad(self, value: Any) -> bool: ...
+    def retain(self, value: Any) -> None: ...
+    def backward(self, value: Any, gradient: np.ndarray | None) -> None:
+        """Accumulate gradients into the leaves that `value` depends on.
+
+        Raises:
+            ValueError: no gradient is given and `value` is no scalar.
+        """
+        ...
+
+    def grad(self, leaf: Any) -> np.ndarray | None: ...
+    def set_grad(self, leaf: Any, gradient: np.ndarray | None) -> None: ...
+
+
+class EagerMode:
+    """NumPy itself: values are ndarrays, NumPy scalars and Python numbers; warnings are NumPy's."""
+
+    name = "eager"
+
+    def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
+        result = defn.evaluate(*values, **attrs)
+        return result if isinstance(result, tuple) else (result,)
+
+    def view(self, value: Any, step: Step) -> Any:
+        return view_array(value, step)
+
+    def write(self, base: Any, steps: Sequence[Step], value: Any) -> Any:
+        target = base
+        for step in steps:
+            target = view_array(target, step)
+        target[...] = value
+        return base
+
+    def type_of(self, value: Any) -> TensorType:
+        return type_of_array(value)
+
+    def lift(self, x: Any) -> Any:
+        return x
+
+    def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
+        return bool(_RELATIONS[relation](a, b))
+
+
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+EAGER = EagerMode()
+_mode: ContextVar[Mode | None] = ContextVar("jitgraph_mode", default=None)
+
+
+def current_mode() -> Mode | None:
+    """The mode of the trace that runs in this context, if any."""
+    return _mode.get()
+
+
+@contextmanager
+def use_mode(mode: Mode | None) -> Iterator[None]:
+    """Make `mode` the current one: creation functions and operators on plain arrays work in it."""
+    token = _mode.set(mode)
+    try:
+        yield
+    finally:
+        _mode.reset(token)
+
+
+def type_of_array(value: Any) -> TensorType:
+    """The type of an ndarray, NumPy scalar or Python number."""
+    if isinstance(value, np.ndarray):
+        return TensorType(value.dtype, value.shape, "array", layout_of(value.shape, value.strides, value.itemsize))
+    if isinstance(value, np.generic):
+        return TensorType(value.dtype, (), "np_scalar")
+    kind = _PYTHON_KINDS.get(type(value))
+    if kind is None:
+        raise errors.DTypeError(f"no array and no number: {type(value).__name__}")
+    return python_type(kind)
+
+
+_PYTHON_KINDS: dict[type, Kind] = {bool: "py_bool", int: "py_int", float: "py_float", complex: "py_complex"}
+
+
+def view_array(array: Any, step: Step) -> Any:
+    """The NumPy view that one step makes of an ndarray; a NumPy scalar is viewed as a 0-d array."""
+    array = np.asarray(array)
+    if not isinstance(step, IndexMap):
+        return array.reshape(step)
+    strides = [0] * len(step.shape)
+    for m, stride in zip(step.axes, array.strides, strict=True):
+        if m.axis is not None:
+            strides[m.axis] += m.step * stride  # type: ignore[operator]  # sizes are numbers here
+    used = {m.axis for m in step.axes}
+    writeable = bool(array.flags.writeable) and all(k in used or d == 1 for k, d in enumerate(step.shape))
+    if 0 in step.shape:
+        return np.lib.stride_tricks.as_strided(array.reshape(-1)[:0], step.shape, strides, writeable=writeable)  # type: ignore[arg-type]
+    start = array[(*(m.offset for m in step.axes), ...)]
+    return np.lib.stride_tricks.as_strided(start, step.shape, strides, writeable=writeable)  # type: ignore[arg-type]
+
+
+class Storage:
+    """One piece of array memory, seen by views; see the top of the file."""
+
+    __slots__ = ("__weakref__", "leaf", "mode", "origin", "value", "writable")
+
+    def __init__(self, mode: Mode, value: Any, origin: int | None = None, writable: bool = True) -> None:
+        self.mode = mode
+        self.value = value
+        self.origin = origin
+        self.writable = writable
+        #: The tape's node that collects the gradient, for a Tensor made with `requires_grad=True`.
+        self.leaf: Any = None
+
+
+class Ratio:
+    """Two sizes divided, held by a `py_float`, so that `int(n / 2)` is again a size."""
+
+    __slots__ = ("denominator", "numerator")
+
+    def __init__(self, numerator: DimLike, denominator: DimLike) -> None:
+        self.numerator = numerator
+        self.denominator = denominator
+
+
+class _Missing:
+    """Stands in for `jitgraph.xp` until it is imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise errors.InternalError("jitgraph.xp is not loaded")
+
+
+_front: Any = _Missing()
+_tape: TapeMode | None = None
+
+
+def install(front: Any) -> None:
+    """Hand in the namespace of functions behind methods and operators (`jitgraph.xp.methods`)."""
+    global _front
+    _front = front
+
+
+def install_tape(tape: TapeMode) -> None:
+    """Hand in the gradient tape."""
+    global _tape
+    _tape = tape
+
+
+def tape_mode() -> TapeMode:
+    """The gradient tape."""
+    if _tape is None:
+        from jitgraph.transforms.tape import TAPE  # the first Tensor that requires a gradient loads it
+
+        install_tape(TAPE)
+        return TAPE
+    return _tape
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(_front, name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    return method
+
+
+def _class_of(self: Tensor) -> type:
+    return self._storage.mode.class_of(self) if self._storage.mode.name == "trace" else Tensor  # type: ignore[attr-defined,no-any-return]
+
+
+class Tensor:
+    """An array (or scalar) of jitgraph: eager, recorded for gradients, or traced.
+
+    Args:
+        data: an array or anything that `np.asarray` takes; arrays are wrapped, not copied.
+        dtype: converts.
+        requires_grad: record operators for `backward()`.
+
+    Raises:
+        TypeError: a dtype that is no number and no bool, or `requires_grad` with an integer dtype.
+    """
+
+    __slots__ = ("__weakref__", "_dim", "_seen", "_steps", "_storage", "_type")
+    __array_priority__ = 1000.0
+
+    _storage: Storage
+    _steps: tuple[Step, ...]
+    #: Cached type (traced and taped); None: ask.
+    _type: TensorType | None
+    #: A size (`DimLike`) for a traced `py_int`, a `Ratio` for a traced `py_float`, else None.
+    _dim: DimLike | Ratio | None
+    #: Cached read: (version, block, value).
+    _seen: tuple[Any, Any, Any] | None
+
+    def __init__(self, data: Any, dtype: Any = None, *, requires_grad: bool = False) -> None:
+        if type(data) is Tensor:
+            data = data.numpy()
+        array = np.asarray(data, dtype)
+        check_dtype(array.dtype, "jg.Tensor")
+        self._steps = ()
+        self._type = self._dim = self._seen = None
+        if requires_grad:
+            if array.dtype.kind not in "fc":
+                raise errors.DTypeError(
+                    errors.describe(
+                        f"a Tensor of dtype {array.dtype} cannot require a gradient",
+                        remedy="convert it first: jg.Tensor(data, dtype=float, requires_grad=True).",
+                    )
+                )
+            tape = tape_mode()
+            self._storage = Storage(tape, tape.leaf(array))
+            self._storage.leaf = self._storage.value
+        else:
+            self._storage = Storage(EAGER, array, None, bool(array.flags.writeable))
+
+    # --- what it is
+
+    @property
+    def type(self) -> TensorType:
+        """dtype, shape (ints, or dims when traced), kind and layout."""
+        t = self._type
+        if t is None:
+            storage = self._storage
+            t = storage.mode.type_of(read(self))
+            if storage.mode.name != "eager":
+                self._type = t
+        return t
+
+    @property
+    def is_traced(self) -> bool:
+        return self._storage.mode.name == "trace"
+
+    @property
+    def kind(self) -> Kind:
+        return self.type.kind
+
+    @property
+    def requires_grad(self) -> bool:
+        mode = self._storage.mode
+        return mode.name == "tape" and mode.requires_grad(read(self))  # type: ignore[attr-defined]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward()` accumulated, for a Tensor made with `requires_grad=True`."""
+        leaf = self._storage.leaf
+        if leaf is None or self._steps:
+            return None
+        gradient = tape_mode().grad(leaf)
+        return None if gradient is None else Tensor(gradient)
+
+    @grad.setter
+    def grad(self, gradient: Any) -> None:
+        leaf = self._storage.leaf
+        if leaf is None or self._steps:
+            raise AttributeError("only a Tensor made with requires_grad=True collects a gradient")
+        if gradient is not None:
+            gradient = plain(gradient)
+        tape_mode().set_grad(leaf, gradient)
+
+    def backward(self, gradient: Any = None) -> None:
+        """Add the gradients of this Tensor to `.grad` of every leaf it was computed from.
+
+        Args:
+            gradient: the cotangent, of this shape; may be left out for a scalar (then 1).
+
+        Raises:
+            ValueError: it does not require a gradient, or `gradient` is missing.
+        """
+        mode = self._storage.mode
+        if mode.name != "tape":
+            raise errors.GradientError(
+                errors.describe(
+                    "backward() of a Tensor that does not depend on one that requires a gradient",
+                    remedy="make the inputs with jg.Tensor(data, requires_grad=True).",
+                )
+            )
+        mode.backward(read(self), None if gradient is None else np.asarray(plain(gradient)))  # type: ignore[attr-defined]
+
+    def retain_grad(self) -> Tensor:
+        """Let `backward()` leave the gradient of this intermediate result in `.grad`; returns itself."""
+        mode = self._storage.mode
+        if mode.name == "tape" and self._storage.leaf is None:
+            value = read(self)
+            mode.retain(value)  # type: ignore[attr-defined]
+            self._storage.leaf = value
+        return self
+
+    def detach(self) -> Tensor:
+        """The same data, not recorded."""
+        return _eager(self.numpy(), None)
+
+    def numpy(self) -> Any:
+        """The data as ndarray (or NumPy scalar), without copying; the gradient does not flow through it."""
+        mode = self._storage.mode
+        if mode.name == "trace":
+            return mode.concrete(self, "numpy")  # type: ignore[attr-defined]
+        return plain(self)
+
+    def __repr__(self) -> str:
+        mode = self._storage.mode
+        if mode.name == "trace":
+            return f"<traced {self.type if self._dim is None else f'{self.type} = {self._dim}'}>"
+        lines = repr(np.asarray(plain(self))).replace("array(", "jg.Tensor(", 1).split("\n")
+        text = "\n".join([lines[0], *("    " + line for line in lines[1:])])
+        return f"{text[:-1]}, requires_grad=True)" if self.requires_grad else text
+
+    def __str__(self) -> str:
+        return repr(self) if self.is_traced else str(plain(self))
+
+    def __format__(self, spec: str) -> str:
+        if self.is_traced:
+            return format(self._storage.mode.concrete(self, "format"), spec)  # type: ignore[attr-defined]
+        return format(plain(self), spec)
+
+    __class__ = property(_class_of)  # type: ignore[assignment]  # a tracer passes isinstance for what it stands for
+
+    # --- NumPy's protocols
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = np.asarray(_convert(self, "array"))
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _front.array_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        return _front.array_function(func, args, kwargs)
+
+    def __bool__(self) -> bool:
+        return bool(_convert(self, "bool"))
+
+    def __int__(self) -> int:
+        return int(_convert(self, "int"))
+
+    def __float__(self) -> float:
+        return float(_convert(self, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(_convert(self, "complex"))
+
+    def __index__(self) -> int:
+        value = _convert(self, "index")
+        return value.__index__()  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        shape = self.type.shape
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0] if isinstance(shape[0], int) else self._storage.mode.concrete(_size(self, 0), "len")  # type: ignore[attr-defined,no-any-return]
+
+    def __hash__(self) -> int:
+        if self.type.kind == "array":
+            raise TypeError(f"unhashable type: {'numpy.ndarray' if self.is_traced else 'Tensor'!r}")
+        return hash(_convert(self, "hash"))
+
+    def __iter__(self) -> Iterator[Any]:
+        return _front.iterate(self)  # type: ignore[no-any-return]
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(_front.any(_front.__eq__(self, item)))
+
+    def __copy__(self) -> Tensor:
+        return _front.copy(self)  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return _front.copy(self)  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        return Tensor, (_convert(self, "pickle"),)
+
+    __getitem__ = _method("__getitem__")
+    __setitem__ = _method("__setitem__")
+
+    # --- attributes of ndarray
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The sizes: ints; traced sizes are Tensors of kind `py_int`."""
+        shape = self.type.shape
+        if self._storage.mode.name != "trace":
+            return shape
+        mode = self._storage.mode
+        return tuple(d if isinstance(d, int) else dim_tensor(mode, d) for d in shape)
+
+    @property
+    def size(self) -> Any:
+        total: DimLike = 1
+        for d in self.type.shape:
+            total = total * d
+        return total if isinstance(total, int) else dim_tensor(self._storage.mode, total)
+
+    @property
+    def itemsize(self) -> int:
+        return self.type.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        return self.size * self.type.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return _convert(self, "strides").strides  # type: ignore[no-any-return]
+
+    @property
+    def flags(self) -> Any:
+        return _convert(self, "flags").flags
+
+    @property
+    def base(self) -> Any:
+        return _convert(self, "base").base
+
+    T = property(lambda self: _front.transpose(self))
+    mT = property(lambda self: _front.matrix_transpose(self))
+    real = property(lambda self: _front.real(self))
+    imag = property(lambda self: _front.imag(self))
+    flat = property(lambda self: _front.flat(self))
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(object.__dir__(self)))
+
+
+#: ndarray's methods and operators, each a function of the same name in the installed front.
+METHODS: tuple[str, ...] = (
+    "all any argmax argmin argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum diagonal dot dump "
+    "dumps fill getfield item itemset max mean min nonzero partition prod ptp put ravel repeat reshape resize round "
+    "searchsorted setflags sort squeeze std sum swapaxes take tobytes tofile tolist trace transpose var view flatten "
+    "is_integer as_integer_ratio hex bit_length bit_count __floor__ __ceil__ __round__ __trunc__ "
+    "__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __matmul__ __and__ __or__ __xor__ __lshift__ "
+    "__rshift__ __divmod__ __radd__ __rsub__ __rmul__ __rtruediv__ __rfloordiv__ __rmod__ __rpow__ __rmatmul__ __rand__ "
+    "__ror__ __rxor__ __rlshift__ __rrshift__ __rdivmod__ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ "
+    "__imod__ __ipow__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __eq__ __ne__ __lt__ __le__ "
+    "__gt__ __ge__ __neg__ __pos__ __abs__ __invert__"
+).split()  # type: ignore[assignment]
+for _name in METHODS:
+    setattr(Tensor, _name, _method(_name))
+
+
+def check_dtype(dtype: np.dtype, what: str) -> None:
+    """Refuse dtypes that hold no numbers.
+
+    Raises:
+        DTypeError: object, string, bytes, datetime, structured.
+    """
+    if dtype.kind not in "biufc":
+        kinds = {"O": "objects", "U": "text", "S": "bytes", "M": "dates", "m": "time spans", "V": "records"}
+        raise errors.DTypeError(
+            errors.describe(
+                f"{what}: dtype {dtype} holds {kinds.get(dtype.kind, 'no numbers')}; jitgraph computes with bools and numbers",
+                remedy="convert it first, e.g. x.astype(float), or keep this part in plain NumPy.",
+            )
+        )
+
+
+def _convert(x: Tensor, wanted: str) -> Any:
+    """The data of `x` for a Python or NumPy protocol (`wanted`); refuses where a gradient or a trace would be lost."""
+    mode = x._storage.mode
+    if mode.name == "trace":
+        return mode.concrete(x, wanted)  # type: ignore[attr-defined]
+    if wanted in ("array", "float", "int", "complex", "index", "pickle") and x.requires_grad:
+        raise errors.GradientTypeError(
+            errors.describe(
+                "a Tensor that requires a gradient is converted to a plain "
+                + {"array": "array", "float": "float", "int": "int"}.get(wanted, "number"),
+                remedy="take its data with x.numpy(), through which no gradient flows; to write it into an array, "
+                "make that with np.zeros_like(x) or jg.Tensor(array).",
+            )
+        )
+    return plain(x)
+
+
+def _size(x: Tensor, axis: int) -> Any:
+    return dim_tensor(x._storage.mode, x.type.shape[axis])
+
+
+# --- making Tensors
+
+
+def make(storage: Storage, steps: tuple[Step, ...] = (), type: TensorType | None = None) -> Tensor:
+    """A Tensor that sees `storage` through `steps`."""
+    t: Tensor = _new(Tensor)
+    t._storage = storage
+    t._steps = steps
+    t._type = type
+    t._dim = None
+    t._seen = None
+    return t
+
+
+_new = object.__new__
+
+
+def wrap(mode: Mode, value: Any, origin: int | None = None) -> Tensor:
+    """A Tensor with a fresh storage that holds `value`."""
+    return make(Storage(mode, value, origin))
+
+
+def _eager(value: Any, storage: Storage | None) -> Tensor:
+    if storage is None:
+        storage = Storage(EAGER, value, None, not isinstance(value, np.ndarray) or bool(value.flags.writeable))
+    return make(storage)
+
+
+def dim_tensor(mode: Mode, dim: DimLike) -> Any:
+    """A size as the user sees it: an int if it is known, else a traced `py_int`."""
+    if isinstance(dim, int):
+        return dim
+    t = make(Storage(mode, None), (), _PY_INT)
+    t._dim = dim
+    return t
+
+
+_PY_INT = python_type("py_int")
+
+
+# --- reading and writing
+
+
+def read(x: Tensor) -> Any:
+    """The current value of `x` in its mode."""
+    storage = x._storage
+    value = storage.value
+    steps = x._steps
+    if not steps and value is not None:
+        return value
+    mode = storage.mode
+    block = mode.builder.block if mode.name == "trace" else None  # type: ignore[attr-defined]
+    seen = x._seen
+    if seen is not None and seen[0] is value and seen[1] is block:
+        return seen[2]
+    if value is None:
+        viewed = mode.dim_value(x._dim)  # type: ignore[attr-defined]
+    else:
+        viewed = value
+        for step in steps:
+            viewed = mode.view(viewed, step)
+    x._seen = (value, block, viewed)
+    return viewed
+
+
+def plain(x: Any) -> Any:
+    """The ndarray or number of an eager or taped Tensor (through which no gradient flows); anything else as it is."""
+    if type(x) is not Tensor:
+        return x
+    mode = x._storage.mode
+    if mode.name == "tape":
+        return mode.data(read(x))  # type: ignore[attr-defined]
+    if mode.name == "trace":
+        raise errors.InternalError("a traced Tensor has no data")
+    return read(x)
+
+
+def mode_of(operands: Sequence[Any]) -> Mode:
+    """The mode that an operator on `operands` runs in: traced before taped before eager; only Tensors decide."""
+    found: Mode = EAGER
+    for x in operands:
+        if type(x) is Tensor:
+            mode = x._storage.mode
+            if mode is not found and mode is not EAGER:
+                if mode.name == "trace":
+                    return mode
+                found = mode
+    return found
+
+
+def lift(mode: Mode, x: Any) -> Any:
+    """`x` (Tensor, ndarray or number) as a value of `mode`."""
+    if type(x) is Tensor:
+        return read(x) if x._storage.mode is mode else mode.lift(plain(x))
+    return mode.lift(x)
+
+
+def apply(defn: OpDef, *operands: Any, **attrs: Any) -> Any:
+    """One operator on Tensors, arrays and numbers.
+
+    Returns:
+        plain arrays and scalars if no operand is a Tensor, else Tensors; a tuple if the operator has several results.
+
+    Raises:
+        whatever the record's type rule (traced) or NumPy (eager) raises for operands that do not fit.
+    """
+    mode = mode_of(operands)
+    if mode is EAGER:
+        result = defn.evaluate(*[plain(x) for x in operands], **attrs)
+        if not any(type(x) is Tensor for x in operands):
+            return result
+        if isinstance(result, tuple):
+            return tuple(_eager(r, None) for r in result)
+        return _eager(result, None)
+    results = mode.apply(defn, [lift(mode, x) for x in operands], attrs)
+    if len(results) == 1:
+        return make(Storage(mode, results[0]))
+    return tuple(make(Storage(mode, r)) for r in results)
+
+
+def view_of(x: Tensor, map: IndexMap, writable: bool = True) -> Tensor:
+    """The affine view `map` of `x`: same storage, one step more (two affine steps become one)."""
+    steps = x._steps
+    if steps and isinstance(steps[-1], IndexMap) and x._storage.mode.name == "trace":
+        steps = (*steps[:-1], steps[-1].then(map))
+    else:
+        steps = (*steps, map)
+    return _view(x, steps, map, writable)
+
+
+def _view(x: Tensor, steps: tuple[Step, ...], step: Step, writable: bool = True) -> Tensor:
+    storage = x._storage
+    mode = storage.mode
+    if mode.name == "trace":
+        t = make(storage, steps, mode.view_type(x.type, step))  # type: ignore[attr-defined]
+    else:
+        t = make(storage, steps)
+    if not writable or not is_writable(x):
+        t._dim = READ_ONLY
+    return t
+
+
+class _ReadOnly(Ratio):
+    """Marks a read-only view in the slot that only scalars use."""
+
+
+READ_ONLY = _ReadOnly(1, 1)
+
+
+def is_writable(x: Tensor) -> bool:
+    """Whether `x[...] = value` is allowed: no view made by `broadcast_to`, `diagonal` or of a read-only array."""
+    return x._storage.writable and x._dim is not READ_ONLY
+
+
+def reshape_of(x: Tensor, shape: Shape) -> Tensor:
+    """`x` with other sizes of the same product: a view wherever NumPy makes one, else a C-order copy."""
+    mode = x._storage.mode
+    if mode is EAGER:
+        array = read(x)
+        result = np.reshape(array, shape)  # type: ignore[arg-type]
+        if not isinstance(array, np.ndarray) or not (result.size == 0 or np.may_share_memory(result, array)):
+            return _eager(result, None)
+        return _view(x, (*x._steps, shape), shape)
+    if reshape_view_layout(x.type, shape) is not None:
+        return _view(x, (*x._steps, shape), shape)
+    return apply(REGISTRY["reshape"], x, shape=shape)  # type: ignore[no-any-return]
+
+
+def assign(x: Tensor, value: Any, casting: str = "unsafe") -> None:
+    """`x[...] = value`: broadcasts, casts, and makes the next version of the storage.
+
+    Args:
+        value: a Tensor, array or number; it is computed before anything is written, so overlap is harmless.
+        casting: "unsafe" as assignment, "same_kind" as an augmented operator or `out=`.
+
+    Raises:
+        ShapeError: `value` does not broadcast to the shape of `x`.
+        ReadOnlyError: `x` is a read-only view.
+        DTypeError: the cast is not allowed.
+    """
+    if not is_writable(x):
+        raise errors.ReadOnlyError("assignment destination is read-only")
+    storage = x._storage
+    mode = storage.mode
+    if type(value) is Tensor and mode is EAGER and value._storage.mode is not EAGER:
+        mode = _promote(storage, value._storage.mode)
+    if mode is EAGER:
+        target, source = read(x), plain(value)
+        if casting == "unsafe":
+            target[...] = source
+        else:
+            np.copyto(target, source, casting=casting)  # type: ignore[arg-type]
+        return
+    adapted = _front.fit(mode, lift(mode, value), x.type, casting)
+    set_version(storage, mode.write(storage.value, x._steps, adapted))
+
+
+def set_version(storage: Storage, value: Any) -> None:
+    """Make `value` the current version of `storage`; every write ends here."""
+    old = storage.value
+    storage.value = value
+    if storage.mode.name == "trace":
+        storage.mode.on_write(storage, old)  # type: ignore[attr-defined]
+
+
+def _promote(storage: Storage, mode: Mode) -> Mode:
+    """An eager storage that receives a recorded or traced value goes on in that mode; its views follow."""
+    if mode.name == "trace":
+        raise errors.TraceError(
+            errors.describe(
+                "a traced value is written into an array from outside the traced function",
+                remedy="pass the array as an argument, or make it inside with np.zeros.",
+            )
+        )
+    storage.value = mode.lift(storage.value)
+    storage.mode = mode
+    return mode

@@ -1,0 +1,572 @@
+"""Rewriting: a user's function as a copy in which every call, attribute, subscript and branch goes through the tracer.
+
+The copy is compiled with the user's file name and positions, so tracebacks and op locations are the user's. What it calls
+is `_jg_`, a free variable that holds the `Tracer` of the trace (`jitgraph.tracing.standins`):
+
+    f(a, k=b)            _jg_.call(f, a, k=b)
+    o.m(a)               _jg_.method(o, "m", a)
+    o.w, a[i]            _jg_.attr(o, "w"), _jg_.item(a, i)
+    o.w = v, a[i] = v    _jg_.set_attr(v, o, "w"), _jg_.set_item(v, a, i)
+    a + b, a += b        _jg_.binary("add", a, b), a = _jg_.augmented("iadd", a, b)
+    a and b, a < b < c   _jg_.and_(a, lambda: b), _jg_.chain(a, ("lt", lambda: b), ("lt", lambda: c))
+    x if t else y        _jg_.choose(t, lambda: x, lambda: y)
+    if, for, while       region protocols of `jitgraph.tracing.control_flow`, inline in the user's frame
+
+    s = _jg_.branch(test, INFO)              l = _jg_.loop(iterable, INFO)         w = _jg_.while_loop(INFO)
+    if s.traced: s.enter(locals())           for i in l:                           while w.turn():
+    while s.turn():                              if l.traced:                          if w.traced:
+        try:                                         l.enter(locals())                     w.enter(locals())
+            if s.taken:                              y = l.get("y")                        y = w.get("y")
+                body                             try:                                  try:
+            else:                                    target = i                            t = w.test(test)
+                if s.traced: y = s.get("y")          body                                  if t is None: continue
+                orelse                           except Exception as e:                    if not t: break
+        except Exception as e:                       if not l.caught(e): raise             if w.traced: y = w.get("y")
+            if not s.caught(e): raise            if l.traced: l.leave(locals())            body
+        if s.traced: s.leave(locals())           [if l.stop(flag): break]              except Exception as e:
+    if s.traced: y = s.get("y")              if l.traced: y = l.get("y")                   if not w.caught(e): raise
+                                                                                       if w.traced: w.leave(locals())
+                                                                                   if w.traced: y = w.get("y")
+A branch that sees a traced test takes both sides in turn; a loop that becomes a region takes its body once an attempt.
+INFO is a tuple of names, see `BranchInfo` and `LoopInfo`. Generators and class bodies have no regions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from types import CodeType
+from typing import NamedTuple, cast
+
+from jitgraph.tracing.exits import BREAK_FLAG, RETURNED, at, blocks_of, lower_exits
+from jitgraph.tracing.liveness import LIVE, NONE, Live, always_live, annotate, block_facts
+from jitgraph.tracing.source_find import FunctionNode, compile_in_factory, find, nested
+
+#: The free variable that holds the tracer.
+TRACER = "_jg_"
+#: Functions that look at the frame that calls them: called as they stand.
+FRAME_FUNCTIONS = frozenset({"super", "locals", "eval", "exec", "globals", "vars", "dir"})
+
+
+class BranchInfo(NamedTuple):
+    """What an `if` needs to know of its names.
+
+    Attributes:
+        names: assigned in a branch and live behind it.
+        kept: those of `names` that the `else` branch does not assign: they have their value from before.
+    """
+
+    names: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+class LoopInfo(NamedTuple):
+    """What a loop needs to know of its names.
+
+    Attributes:
+        head: assigned in the body, and perhaps read at the start of a turn: carried.
+        after: assigned in the body and live behind the loop.
+        rebound: assigned other than by an augmented assignment.
+        written: bases of subscript stores and targets of augmented assignments: their storages are likely carried.
+        assigned: all names the body assigns.
+        break_flag: name of the flag that ends the loop, or "".
+        line: of the statement.
+    """
+
+    head: tuple[str, ...]
+    after: tuple[str, ...]
+    rebound: tuple[str, ...]
+    written: tuple[str, ...]
+    assigned: tuple[str, ...]
+    break_flag: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A rewritten code object; `TRACER` is among its free variables."""
+
+    code: CodeType
+
+
+_cache: dict[int, tuple[CodeType, Rewritten | None]] = {}
+_made: dict[int, CodeType] = {}
+_lock = Lock()
+
+
+def rewritten(code: CodeType) -> Rewritten | None:
+    """The rewritten copy of `code`, made once a process; None if its source is not at hand."""
+    known = _cache.get(id(code))
+    if known is None:
+        result = _rewrite(code)
+        with _lock:
+            known = _cache.setdefault(id(code), (code, result))
+            if known[1] is not None:
+                for inner in nested(known[1].code):
+                    _made[id(inner)] = inner
+    return known[1]
+
+
+def is_rewritten(code: CodeType) -> bool:
+    """Whether `code` is the product of a rewrite."""
+    return id(code) in _made
+
+
+def _rewrite(code: CodeType) -> Rewritten | None:
+    node = find(code)
+    if node is None:
+        return None
+    tree = _function(node, outermost=True)
+    ast.fix_missing_locations(tree)
+    free = tuple(dict.fromkeys((TRACER, *code.co_freevars)))
+    made = compile_in_factory(tree, code, free)
+    if TRACER not in made.co_freevars:
+        return Rewritten(made.replace(co_name=code.co_name, co_qualname=code.co_qualname))
+    return Rewritten(made.replace(co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno))
+
+
+def _function(node: FunctionNode, *, outermost: bool) -> FunctionNode:
+    """Rewrite a function in place. The outermost one loses decorators, annotations and (the values of) its defaults."""
+    arguments = node.args
+    for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if arg is not None:
+            arg.annotation = None
+    if outermost:
+        none = at(ast.Constant(value=None), node)
+        arguments.defaults = [none for _ in arguments.defaults]
+        arguments.kw_defaults = [None if d is None else none for d in arguments.kw_defaults]
+    if isinstance(node, ast.Lambda):
+        node.body = cast("ast.expr", _Rewriter(regions=False).visit(node.body))
+        return node
+    if outermost:
+        node.decorator_list = []
+    node.returns = None
+    if getattr(node, "type_params", None):
+        node.type_params = []  # type: ignore[attr-defined]
+    regions = not _suspends(node)
+    if regions:
+        node.body = lower_exits(node.body)
+        names = frozenset(
+            a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a
+        )
+        annotate(node.body, NONE, always_live(node.body) - (names - block_facts(node.body).assigned))
+    node.body = _Rewriter(regions=regions).block(node.body)
+    return node
+
+
+def _suspends(node: FunctionNode) -> bool:
+    """Whether the function is a generator or a coroutine."""
+    if isinstance(node, ast.AsyncFunctionDef):
+        return True
+    stack: list[ast.AST] = list(ast.iter_child_nodes(node))
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, ast.Yield | ast.YieldFrom | ast.Await):
+            return True
+        if not isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            stack += ast.iter_child_nodes(inner)
+    return False
+
+
+def _binds(*nodes: ast.AST) -> bool:
+    """Whether an expression holds what must not move into a lambda: a walrus, `yield` or `await`."""
+    return any(
+        isinstance(n, ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await) for node in nodes for n in ast.walk(node)
+    )
+
+
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and_",
+    ast.BitOr: "or_", ast.BitXor: "xor", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq",
+    ast.NotEq: "ne", ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in",
+}  # fmt: skip
+
+
+def _name(name: str, place: ast.AST) -> ast.Name:
+    return at(ast.Name(id=name, ctx=ast.Load()), place)
+
+
+def _attribute(owner: str, attr: str, place: ast.AST) -> ast.Attribute:
+    return at(ast.Attribute(value=_name(owner, place), attr=attr, ctx=ast.Load()), place)
+
+
+def _call(place: ast.AST, function: str, *args: ast.expr, owner: str = TRACER, keywords: Sequence[ast.keyword] = ()) -> ast.Call:
+    return at(ast.Call(func=_attribute(owner, function, place), args=list(args), keywords=list(keywords)), place)
+
+
+def _text(value: object, place: ast.AST) -> ast.Constant:
+    return at(ast.Constant(value=value), place)  # type: ignore[arg-type]  # tuples of names are constants too
+
+
+def _lambda(body: ast.expr) -> ast.Lambda:
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return at(ast.Lambda(args=nothing, body=body), body)
+
+
+def _assign(name: str, value: ast.expr, place: ast.AST) -> ast.stmt:
+    return at(ast.Assign(targets=[at(ast.Name(id=name, ctx=ast.Store()), place)], value=value), place)
+
+
+def _expr(value: ast.expr) -> ast.stmt:
+    return at(ast.Expr(value=value), value)
+
+
+def _if(test: ast.expr, body: list[ast.stmt], orelse: Sequence[ast.stmt] = (), *, place: ast.AST) -> ast.If:
+    return at(ast.If(test=test, body=body or [at(ast.Pass(), place)], orelse=list(orelse)), place)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Rewrites the body of one function; nested functions get a rewriter of their own."""
+
+    def __init__(self, *, regions: bool, in_class: bool = False) -> None:
+        self.regions = regions
+        self.in_class = in_class
+        self.counter = 0
+
+    def _fresh(self, prefix: str) -> str:
+        self.counter += 1
+        return f"_jg_{prefix}{self.counter}"
+
+    def block(self, stmts: Iterable[ast.stmt]) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for stmt in stmts:
+            made = self.visit(stmt)
+            if isinstance(made, list):
+                out += made
+            elif made is not None:
+                out.append(made)
+        return out
+
+    def expr(self, node: ast.expr) -> ast.expr:
+        return cast("ast.expr", self.visit(node))
+
+    # --- expressions
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        func = node.func
+        if isinstance(func, ast.Name) and func.id in FRAME_FUNCTIONS:
+            self.generic_visit(node)
+            return node
+        args = [self.expr(a) for a in node.args]
+        keywords = [at(ast.keyword(arg=k.arg, value=self.expr(k.value)), k) for k in node.keywords]
+        if isinstance(func, ast.Attribute):
+            return _call(node, "method", self.expr(func.value), _text(func.attr, func), *args, keywords=keywords)
+        return _call(node, "call", self.expr(func), *args, keywords=keywords)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        value = self.expr(node.value)
+        if isinstance(node.ctx, ast.Load):
+            return _call(node, "attr", value, _text(node.attr, node))
+        node.value = value
+        return node
+
+    def index(self, node: ast.expr) -> ast.expr:
+        """An index as a plain expression: slices become calls."""
+        if isinstance(node, ast.Slice):
+            parts = [_text(None, node) if p is None else self.expr(p) for p in (node.lower, node.upper, node.step)]
+            return _call(node, "slice", *parts)
+        if isinstance(node, ast.Tuple):
+            return at(ast.Tuple(elts=[self.index(e) for e in node.elts], ctx=ast.Load()), node)
+        return self.expr(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if isinstance(node.ctx, ast.Load):
+            return _call(node, "item", self.expr(node.value), self.index(node.slice))
+        self.generic_visit(node)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        if isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant):
+            return node
+        name = _OPERATORS[type(node.op)]
+        return _call(node, "binary", _text(name, node), self.expr(node.left), self.expr(node.right))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        operand = self.expr(node.operand)
+        if isinstance(node.op, ast.Not):
+            return _call(node, "not_", operand)
+        node.operand = operand
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        if self.in_class or _binds(*node.values[1:]):
+            self.generic_visit(node)
+            return node
+        function = "and_" if isinstance(node.op, ast.And) else "or_"
+        result = self.expr(node.values[0])
+        for value in node.values[1:]:
+            result = _call(node, function, result, _lambda(self.expr(value)))
+        return result
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) == 1 or self.in_class or _binds(*node.comparators):
+            self.generic_visit(node)
+            return node
+        links: list[ast.expr] = [
+            at(ast.Tuple(elts=[_text(_OPERATORS[type(op)], right), _lambda(self.expr(right))], ctx=ast.Load()), right)
+            for op, right in zip(node.ops, node.comparators, strict=True)
+        ]
+        return _call(node, "chain", self.expr(node.left), *links)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        if self.in_class or _binds(node.body, node.orelse):
+            self.generic_visit(node)
+            return node
+        return _call(node, "choose", self.expr(node.test), _lambda(self.expr(node.body)), _lambda(self.expr(node.orelse)))
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        node.args.defaults = [self.expr(d) for d in node.args.defaults]
+        node.args.kw_defaults = [None if d is None else self.expr(d) for d in node.args.kw_defaults]
+        return _function(node, outermost=False)
+
+    # --- simple statements
+
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt] | ast.stmt:
+        value = self.expr(node.value)
+        if len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name):
+                if isinstance(value, ast.Call) and not target.id.startswith("_jg_"):
+                    value = _call(value, "named", _text(target.id, node), value)
+                node.value = value
+                return node
+            if isinstance(target, ast.Attribute | ast.Subscript):
+                return self._store(target, value)
+        after: list[ast.stmt] = []
+        node.targets = [self._target(t, after) for t in node.targets]
+        node.value = value
+        return [node, *after]
+
+    def _store(self, target: ast.Attribute | ast.Subscript, value: ast.expr) -> ast.stmt:
+        if isinstance(target, ast.Attribute):
+            return _expr(_call(target, "set_attr", value, self.expr(target.value), _text(target.attr, target)))
+        return _expr(_call(target, "set_item", value, self.expr(target.value), self.index(target.slice)))
+
+    def _target(self, target: ast.expr, after: list[ast.stmt]) -> ast.expr:
+        """A target in which attributes and subscripts are temporaries, stored by the statements added to `after`."""
+        if isinstance(target, ast.Tuple | ast.List):
+            target.elts = [self._target(e, after) for e in target.elts]
+        elif isinstance(target, ast.Starred):
+            target.value = self._target(target.value, after)
+        elif isinstance(target, ast.Attribute | ast.Subscript):
+            name = self._fresh("value")
+            after.append(self._store(target, _name(name, target)))
+            return at(ast.Name(id=name, ctx=ast.Store()), target)
+        return target
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt] | ast.stmt:
+        if self.in_class:
+            return node
+        if node.value is None:
+            return at(ast.Pass(), node)
+        return self.visit_Assign(at(ast.Assign(targets=[node.target], value=node.value), node))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        name = _text("i" + _OPERATORS[type(node.op)].rstrip("_"), node)
+        target, value = node.target, self.expr(node.value)
+        if isinstance(target, ast.Name):
+            return _assign(target.id, _call(node, "augmented", name, _name(target.id, target), value), node)
+        if isinstance(target, ast.Attribute):
+            owner = self.expr(target.value)
+            return _expr(_call(node, "augmented_attr", name, owner, _text(target.attr, target), value))
+        return _expr(_call(node, "augmented_item", name, self.expr(target.value), self.index(target.slice), value))
+
+    def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                out.append(_expr(_call(target, "del_item", self.expr(target.value), self.index(target.slice))))
+            else:
+                out.append(at(ast.Delete(targets=[target]), node))
+        return out
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        if self.in_class or (node.msg is not None and _binds(node.msg)):
+            self.generic_visit(node)
+            return node
+        message = _text(None, node) if node.msg is None else _lambda(self.expr(node.msg))
+        return _expr(_call(node, "assert_", self.expr(node.test), message))
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        node.decorator_list = [self.expr(d) for d in node.decorator_list]
+        node.args.defaults = [self.expr(d) for d in node.args.defaults]
+        node.args.kw_defaults = [None if d is None else self.expr(d) for d in node.args.kw_defaults]
+        return _function(node, outermost=False)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        inner = _Rewriter(regions=False, in_class=True)
+        node.decorator_list = [self.expr(d) for d in node.decorator_list]
+        node.bases = [self.expr(b) for b in node.bases]
+        node.body = inner.block(node.body)
+        return node
+
+    # --- control flow
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt] | ast.stmt:
+        test = self.expr(node.test)
+        if not self.regions or self.in_class:
+            node.test, node.body, node.orelse = test, self.block(node.body), self.block(node.orelse)
+            return node
+        live: Live = getattr(node, LIVE)
+        body, orelse = block_facts(node.body), block_facts(node.orelse)
+        names = tuple(sorted((body.assigned | orelse.assigned) & live.after))
+        kept = tuple(n for n in names if n not in orelse.assigned)
+        stale = body.assigned & (orelse.gen | ((live.after & orelse.assigned) - orelse.kill))
+        s = self._fresh("branch")
+        taken = self.block(node.body)
+        other = self.block(node.orelse)
+        if stale:
+            restore = [_assign(n, _call(node, "get", _text(n, node), owner=s), node) for n in sorted(stale)]
+            other = [_if(_attribute(s, "traced", node), restore, place=node), *other]
+        choice = _if(_attribute(s, "taken", node), taken, other, place=node)
+        turn = [
+            self._guarded([choice], s, node),
+            _if(_attribute(s, "traced", node), [_expr(self._locals(s, "leave", node))], place=node),
+        ]
+        out = [
+            _assign(s, _call(node, "branch", test, _text(tuple(BranchInfo(names, kept)), node)), node),
+            _if(_attribute(s, "traced", node), [_expr(self._locals(s, "enter", node))], place=node),
+            at(ast.While(test=_call(node, "turn", owner=s), body=turn, orelse=[]), node),
+        ]
+        if names:
+            out.append(self._fetch(s, names, node))
+        return out
+
+    def _guarded(self, body: list[ast.stmt], s: str, node: ast.AST) -> ast.stmt:
+        error = self._fresh("error")
+        caught = at(ast.UnaryOp(op=ast.Not(), operand=_call(node, "caught", _name(error, node), owner=s)), node)
+        handler = at(
+            ast.ExceptHandler(
+                type=_attribute(TRACER, "Exception", node), name=error, body=[_if(caught, [at(ast.Raise(exc=None, cause=None), node)], place=node)]
+            ),
+            node,
+        )
+        return at(ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[]), node)
+
+    def _locals(self, s: str, function: str, node: ast.AST) -> ast.Call:
+        return _call(node, function, at(ast.Call(func=_attribute(TRACER, "locals", node), args=[], keywords=[]), node), owner=s)
+
+    def _fetch(self, s: str, names: Sequence[str], node: ast.AST) -> ast.If:
+        body = [_assign(n, _call(node, "get", _text(n, node), owner=s), node) for n in names]
+        return _if(_attribute(s, "traced", node), body, place=node)
+
+    def _loop_info(self, node: ast.For | ast.While) -> LoopInfo:
+        live: Live = getattr(node, LIVE)
+        facts = block_facts(node.body)
+        targets = set() if isinstance(node, ast.While) else {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        walrus = {n.target.id for n in ast.walk(node.test) if isinstance(n, ast.NamedExpr)} if isinstance(node, ast.While) else set()
+        assigned = facts.assigned | targets | walrus
+        rebound, written = set(targets), set()
+        _stores(node.body, rebound, written)
+        flag = getattr(node, BREAK_FLAG, "")
+        head = (assigned & live.head) | ({flag} - {""})
+        return LoopInfo(
+            tuple(sorted(head)), tuple(sorted((assigned & live.after) | ({flag} - {""}))), tuple(sorted(rebound)),
+            tuple(sorted(written)), tuple(sorted(assigned)), flag, node.lineno,
+        )  # fmt: skip
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt] | ast.stmt:
+        iterable = self.expr(node.iter)
+        after: list[ast.stmt] = []
+        if not self.regions or self.in_class:
+            node.iter, node.target = iterable, self._target(node.target, after)
+            node.body, node.orelse = [*after, *self.block(node.body)], self.block(node.orelse)
+            return node
+        info = self._loop_info(node)
+        s, element = self._fresh("loop"), self._fresh("element")
+        if info.break_flag:  # turns after a traced break do nothing
+            stop = at(ast.UnaryOp(op=ast.Not(), operand=_name(info.break_flag, node)), node)
+            guard = _if(stop, node.body, place=node)
+            setattr(guard, LIVE, Live(frozenset(info.head) | frozenset(info.after) | cast("Live", getattr(node, LIVE)).head))
+            node.body = [guard]
+        target = self._target(node.target, after)
+        body = [at(ast.Assign(targets=[target], value=_name(element, node.target)), node.target), *after, *self.block(node.body)]
+        turn: list[ast.stmt] = [
+            _if(
+                _attribute(s, "traced", node),
+                [
+                    _expr(self._locals(s, "enter", node)),
+                    *(_assign(n, _call(node, "get", _text(n, node), owner=s), node) for n in info.head),
+                ],
+                place=node,
+            ),
+            self._guarded(body, s, node),
+            _if(_attribute(s, "traced", node), [_expr(self._locals(s, "leave", node))], place=node),
+        ]
+        if info.break_flag:
+            turn.append(_if(_call(node, "stop", _name(info.break_flag, node), owner=s), [at(ast.Break(), node)], place=node))
+        loop = at(ast.For(target=at(ast.Name(id=element, ctx=ast.Store()), node), iter=_name(s, node), body=turn, orelse=[]), node)
+        out: list[ast.stmt] = [_assign(s, _call(node.iter, "loop", iterable, _text(tuple(info), node)), node), loop]
+        if info.after:
+            out.append(self._fetch(s, info.after, node))
+        return out + self.block(node.orelse)
+
+    def visit_While(self, node: ast.While) -> list[ast.stmt] | ast.stmt:
+        info = self._loop_info(node) if self.regions and not self.in_class else None
+        if info is not None and info.break_flag:
+            stopped = at(ast.UnaryOp(op=ast.Not(), operand=_name(info.break_flag, node)), node)
+            node.test = at(ast.BoolOp(op=ast.And(), values=[stopped, node.test]), node.test)
+        test = self.expr(node.test)
+        if info is None:
+            node.test, node.body, node.orelse = test, self.block(node.body), self.block(node.orelse)
+            return node
+        s, known = self._fresh("loop"), self._fresh("test")
+        heads = [_assign(n, _call(node, "get", _text(n, node), owner=s), node) for n in info.head]
+        is_none = at(ast.Compare(left=_name(known, node), ops=[ast.Is()], comparators=[_text(None, node)]), node)
+        body = [
+            _assign(known, _call(node.test, "test", test, owner=s), node.test),
+            _if(is_none, [at(ast.Continue(), node)], place=node),
+            _if(at(ast.UnaryOp(op=ast.Not(), operand=_name(known, node)), node), [at(ast.Break(), node)], place=node),
+            *([_if(_attribute(s, "traced", node), list(heads), place=node)] if heads else []),
+            *self.block(node.body),
+        ]
+        turn: list[ast.stmt] = [
+            _if(_attribute(s, "traced", node), [_expr(self._locals(s, "enter", node)), *heads], place=node),
+            self._guarded(body, s, node),
+            _if(_attribute(s, "traced", node), [_expr(self._locals(s, "leave", node))], place=node),
+        ]
+        out: list[ast.stmt] = [
+            _assign(s, _call(node, "while_loop", _text(tuple(info), node)), node),
+            at(ast.While(test=_call(node, "turn", owner=s), body=turn, orelse=[]), node),
+        ]
+        if info.after:
+            out.append(self._fetch(s, info.after, node))
+        return out + self.block(node.orelse)
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        if node.value is not None and not (isinstance(node.value, ast.Name) and node.value.id == RETURNED):
+            node.value = self.expr(node.value)
+        return node
+
+
+def _stores(stmts: Sequence[ast.stmt], rebound: set[str], written: set[str]) -> None:
+    """Names that the statements bind anew, and those whose array they write to."""
+    for stmt in stmts:
+        if isinstance(stmt, ast.AugAssign):
+            base = stmt.target
+            while isinstance(base, ast.Subscript | ast.Attribute):
+                base = base.value
+            if isinstance(base, ast.Name):
+                written.add(base.id)
+        elif isinstance(stmt, ast.Assign):
+            for node in (n for t in stmt.targets for n in ast.walk(t)):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    rebound.add(node.id)
+                elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                    base = node.value
+                    while isinstance(base, ast.Subscript | ast.Attribute):
+                        base = base.value
+                    if isinstance(base, ast.Name):
+                        written.add(base.id)
+        elif isinstance(stmt, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match):
+            if isinstance(stmt, ast.For):
+                rebound |= {n.id for n in ast.walk(stmt.target) if isinstance(n, ast.Name)}
+            for block in blocks_of(stmt):
+                _stores(block, rebound, written)
+        else:
+            rebound |= block_facts([stmt]).assigned

@@ -1,0 +1,454 @@
+"""What all families share: NumPy calls for plain arrays, operands, axes, casts; the table of stand-ins."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+import jitgraph.ops  # noqa: F401  # fills the registry
+from jitgraph import errors
+from jitgraph.ir.dims import Dim, DimLike
+from jitgraph.ir.opdef import REGISTRY, OpDef
+from jitgraph.ir.types import IndexMap, Shape
+from jitgraph.modes import TraceMode, shape_text
+from jitgraph.tensor import (
+    EAGER,
+    Mode,
+    Tensor,
+    apply,
+    assign,
+    check_dtype,
+    current_mode,
+    lift,
+    make,
+    plain,
+    wrap,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: NumPy callable (also `ufunc.reduce` under `(ufunc, "reduce")`) to the function here that stands for it.
+NUMPY_TABLE: dict[Any, Callable[..., Any]] = {}
+#: Names that `jitgraph.xp` exports.
+EXPORTS: dict[str, Callable[..., Any]] = {}
+
+
+def R(name: str) -> OpDef:
+    """The operator record of that name."""
+    return REGISTRY[name]
+
+
+# --- which mode
+
+
+def mode_in(args: Any) -> Mode | None:
+    """The mode of the Tensors in nested lists, tuples and dicts of arguments; None if there is no Tensor at all."""
+    found: Mode | None = None
+    for x in args:
+        kind = type(x)
+        if kind is Tensor:
+            mode = x._storage.mode
+        elif kind is list or kind is tuple:
+            inner = mode_in(x)
+            if inner is None:
+                continue
+            mode = inner
+        elif kind is slice:
+            inner = mode_in((x.start, x.stop, x.step))
+            if inner is None:
+                continue
+            mode = inner
+        else:
+            continue
+        if mode.name == "trace":
+            return mode
+        if found is None or found is EAGER:
+            found = mode
+    return found
+
+
+def unwrap(x: Any) -> Any:
+    """Nested arguments with the data of eager Tensors in their place."""
+    kind = type(x)
+    if kind is Tensor:
+        return plain(x)
+    if kind is list:
+        return [unwrap(i) for i in x]
+    if kind is tuple:
+        return tuple([unwrap(i) for i in x])
+    if kind is slice:
+        return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
+    return x
+
+
+def rewrap(x: Any) -> Any:
+    """Arrays and NumPy scalars in a result as Tensors."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return wrap(EAGER, x)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*[rewrap(i) for i in x])
+    if isinstance(x, (list, tuple)):
+        return type(x)([rewrap(i) for i in x])
+    return x
+
+
+def call_numpy(original: Callable[..., Any], name: str, args: Any, kwargs: Any, tensors: bool) -> Any:
+    """NumPy's own function on plain data; Tensors in the arguments make Tensors of the results.
+
+    Raises:
+        the error that NumPy raises, as the class of `jitgraph.errors` that is also NumPy's, with the operands named.
+    """
+    for x in args:
+        if isinstance(x, np.ndarray) and x.dtype.kind not in "biufc":
+            check_dtype(x.dtype, f"jg.{name}")
+    try:
+        if not tensors:
+            return original(*args, **kwargs)
+        result = original(*unwrap(tuple(args)), **{k: unwrap(v) for k, v in kwargs.items()})
+    except (ValueError, TypeError, IndexError) as error:
+        raise translate(error, name, args) from None
+    out = kwargs.get("out")
+    if out is not None:
+        return out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    return rewrap(result)
+
+
+def translate(error: Exception, name: str, args: Sequence[Any]) -> Exception:
+    """NumPy's error as ours, with the operation and its operands named."""
+    if isinstance(error, errors.JitgraphError) or type(error) not in _TRANSLATED:
+        if not isinstance(error, (np.exceptions.AxisError, TypeError)) or isinstance(error, errors.JitgraphError):
+            return error
+    facts = [f"operand {k + 1}: {describe_operand(x)}" for k, x in enumerate(args) if describe_operand(x)]
+    text = errors.describe(f"{name}: {error}", facts=facts)
+    if isinstance(error, np.exceptions.AxisError):
+        return errors.AxisError(text)
+    if isinstance(error, TypeError):
+        return errors.DTypeError(text)
+    if isinstance(error, IndexError):
+        return errors.IndexingError(text)
+    return errors.ShapeError(text)
+
+
+_TRANSLATED = (ValueError, TypeError, IndexError)
+
+
+def describe_operand(x: Any) -> str:
+    """`f64[3, 4]`, `py_int`; empty for what is no operand."""
+    if type(x) is Tensor:
+        return str(x.type)
+    if isinstance(x, np.ndarray):
+        return f"{x.dtype}[{', '.join(map(str, x.shape))}]"
+    return type(x).__name__ if isinstance(x, (int, float, np.generic)) else ""
+
+
+def numpy_function(*originals: Any, views: bool = False, creates: bool = False, name: str = "") -> Callable[[F], F]:
+    """Make the decorated body the stand-in of NumPy's functions `originals`.
+
+    Plain arguments (and eager Tensors, unless `views`) go to NumPy itself; the body runs for traced and recorded ones.
+
+    Args:
+        views: the result shares memory, so that eager Tensors need the body as well.
+        creates: makes arrays out of nothing: inside a trace the body runs without traced arguments too.
+    """
+
+    def decorate(body: F) -> F:
+        original = originals[0]
+        label = name or body.__name__
+
+        @functools.wraps(body)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            mode = mode_in(args)
+            if kwargs and (mode is None or mode is EAGER):
+                inner = mode_in(kwargs.values())
+                if inner is not None:
+                    mode = inner
+            if mode is None:
+                if not creates or current_mode() is None:
+                    return call_numpy(original, label, args, kwargs, tensors=False)
+            elif mode is EAGER and not views and not (creates and current_mode() is not None):
+                return call_numpy(original, label, args, kwargs, tensors=True)
+            return body(*args, **kwargs)
+
+        for f in originals:
+            NUMPY_TABLE[f] = function
+        EXPORTS[label] = function
+        return function  # type: ignore[return-value]
+
+    return decorate
+
+
+# --- operands
+
+
+def is_tensor(x: Any) -> bool:
+    return type(x) is Tensor
+
+
+def tensor(x: Any, mode: Mode | None = None) -> Tensor:
+    """`x` as a Tensor of `mode` (of its own, or of the Tensors in it, if None)."""
+    if type(x) is Tensor:
+        if mode is None or x._storage.mode is mode:
+            return x
+        return wrap(mode, lift(mode, x))
+    if mode is None:
+        mode = mode_in((x,)) or current_mode() or EAGER
+    if isinstance(x, (list, tuple)) and mode_in(x) is not None:
+        from jitgraph.xp.creation import array
+
+        made = array(x)
+        return tensor(made, mode)
+    if mode is EAGER:
+        return wrap(mode, np.asarray(x))
+    return wrap(mode, mode.lift(x))
+
+
+def array_tensor(x: Any, mode: Mode | None = None) -> Tensor:
+    """`x` as a Tensor that is an array: scalars become fresh 0-d arrays."""
+    t = tensor(x, mode)
+    return t if t.type.kind == "array" else as_kind(t, "array")
+
+
+def operand(x: Any) -> Any:
+    """An operand for `apply`: nested lists with Tensors become arrays, the rest stays."""
+    if isinstance(x, (list, tuple)):
+        return tensor(x)
+    return x
+
+
+def as_kind(x: Tensor, kind: str) -> Tensor:
+    """The same value held as another kind of scalar or as a 0-d array."""
+    mode = x._storage.mode
+    if x.type.kind == kind:
+        return x
+    if mode is EAGER:
+        value = plain(x)
+        value = np.asarray(value) if kind == "array" else np.asarray(value)[()] if kind == "np_scalar" else np.asarray(value).item()
+        return wrap(EAGER, value)
+    return apply(R("as_kind"), x, kind=kind)  # type: ignore[no-any-return]
+
+
+def np_kind(x: Any) -> Any:
+    """What a NumPy function returns: Python kinds become NumPy scalars."""
+    if type(x) is Tensor and x.type.is_python:
+        return as_kind(x, "np_scalar")
+    return x
+
+
+def fresh_scalar(x: Tensor) -> Tensor:
+    """A 0-d result as NumPy returns it from functions that give scalars."""
+    t = x.type
+    return as_kind(x, "np_scalar") if t.kind == "array" and not t.shape else x
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """`x` in another dtype (as `astype`, a fresh value); nothing if it has it."""
+    dtype = np.dtype(dtype)
+    check_dtype(dtype, "cast")
+    t = x.type
+    if t.dtype == dtype and not t.is_python:
+        return x
+    if t.is_python:
+        x = as_kind(x, "np_scalar")
+        if t.dtype == dtype:
+            return x
+    return apply(R("cast"), x, dtype=dtype)
+
+
+def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
+    """`value` of `mode`, cast and broadcast to type `t`: what a write stores.
+
+    Raises:
+        DTypeError, ShapeError: as NumPy refuses it.
+    """
+    have = mode.type_of(value)
+    if have.dtype != t.dtype:
+        if not can_cast(have, t.dtype, casting):
+            raise errors.DTypeError(
+                errors.describe(
+                    f"Cannot cast output from dtype('{have.dtype}') to dtype('{t.dtype}') with casting rule '{casting}'",
+                    _loc(mode),
+                    remedy=f"use x = x + y for a new array, or y.astype({t.dtype}).",
+                )
+            )
+        if have.kind == "py_int" and mode.name == "trace" and t.dtype.kind in "iu":
+            mode.check_fits(value, t.dtype)
+        (value,) = mode.apply(R("cast"), [value], {"dtype": t.dtype})
+        have = mode.type_of(value)
+    if have.shape == t.shape:
+        return value
+    shape = have.shape
+    extra = len(shape) - len(t.shape)
+    if extra > 0 and all(d == 1 for d in shape[:extra]):
+        value = mode.view(value, shape[extra:])
+        shape = shape[extra:]
+    if len(shape) <= len(t.shape):
+        if mode.name == "trace":
+            wanted = mode.broadcast_shape([shape, t.shape], "assignment") if shape else t.shape
+            if all(a == b or mode.builder.prove("==", a, b) for a, b in zip(wanted, t.shape, strict=True)):
+                return mode.stretch(value, t.shape)  # `write` repeats axes of size 1
+        elif all(d in (1, e) for d, e in zip(reversed(shape), reversed(t.shape), strict=False)):
+            return mode.view(value, IndexMap.broadcast(shape, t.shape))
+    raise errors.ShapeError(
+        errors.describe(
+            f"could not broadcast input array from shape {shape_text(have.shape)} into shape {shape_text(t.shape)}", _loc(mode)
+        )
+    )
+
+
+def can_cast(have: Any, dtype: np.dtype, casting: str) -> bool:
+    """NumPy's casting rules; Python numbers are weak under "same_kind"."""
+    if casting == "unsafe":
+        return True
+    if have.is_python and casting == "same_kind":
+        order = "biufc"
+        weak = {"py_bool": "b", "py_int": "i", "py_float": "f", "py_complex": "c"}[have.kind]
+        return order.index("i" if dtype.kind == "u" else dtype.kind) >= order.index(weak)
+    return bool(np.can_cast(have.dtype, dtype, casting))  # type: ignore[arg-type]
+
+
+def _loc(mode: Any) -> Any:
+    return mode.locate() if mode.name == "trace" else None
+
+
+# --- axes and sizes
+
+
+def size_of(x: Any) -> DimLike:
+    """A size given by the user (int, NumPy integer, traced `py_int`) as a dim."""
+    kind = type(x)
+    if kind is int:
+        return x  # type: ignore[no-any-return]
+    if isinstance(x, Dim):
+        return x
+    if kind is Tensor:
+        dim = x._dim
+        if isinstance(dim, (int, Dim)):
+            return dim
+        mode = x._storage.mode
+        if isinstance(mode, TraceMode):
+            t = x.type
+            if t.dtype.kind not in "iu" or t.shape:
+                raise errors.DTypeError(f"'{t}' object cannot be interpreted as an integer")
+            value = lift(mode, x)
+            mode.check(mode.builder.apply(R("ge"), value, 0)[0], "ValueError", "negative dimensions are not allowed")
+            return mode.bind(value, "k", 0)
+    return operator.index(x)
+
+
+def shape_of(shape: Any) -> Shape:
+    """A shape given by the user: an integer or a sequence of them."""
+    if type(shape) is Tensor and shape.type.kind == "array" and shape.type.ndim == 1:
+        return tuple(size_of(shape[k]) for k in range(len(shape)))
+    if isinstance(shape, (list, tuple)):
+        return tuple([size_of(d) for d in shape])
+    if isinstance(shape, np.ndarray) and shape.ndim:
+        return tuple(int(d) for d in shape)
+    return (size_of(shape),)
+
+
+def axis_of(axis: Any, ndim: int, what: str = "") -> int:
+    """An axis in range and not negative.
+
+    Raises:
+        AxisError: out of range.
+    """
+    if type(axis) is Tensor:
+        axis = axis.__index__()
+    k = operator.index(axis)
+    if not -ndim <= k < ndim:
+        loc = _current_loc()
+        raise errors.AxisError(errors.describe(f"{what + ': ' if what else ''}axis {k} is out of bounds for array of dimension {ndim}", loc))
+    return k + ndim if k < 0 else k
+
+
+def axes_of(axis: Any, ndim: int, what: str = "") -> tuple[int, ...]:
+    """The axes of a reduction: all for None.
+
+    Raises:
+        AxisError: out of range.
+        ValueError: an axis is named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (tuple, list)):
+        axes = tuple(axis_of(a, ndim, what) for a in axis)
+        if len(set(axes)) < len(axes):
+            raise errors.ShapeError(f"{what}: duplicate value in 'axis'")
+        return axes
+    return (axis_of(axis, ndim, what),)
+
+
+def _current_loc() -> Any:
+    mode = current_mode()
+    return mode.locate() if isinstance(mode, TraceMode) else None
+
+
+def product(dims: Sequence[DimLike]) -> DimLike:
+    total: DimLike = 1
+    for d in dims:
+        total = total * d
+    return total
+
+
+def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
+    """A result as the caller asked for it: itself, or written to `out`."""
+    if out is None:
+        return result
+    if isinstance(out, tuple):
+        (out,) = out
+        if out is None:
+            return result
+    if type(out) is not Tensor:
+        if isinstance(out, np.ndarray):
+            raise errors.TraceError(
+                errors.describe(
+                    "out= is a plain array from outside", _current_loc(), remedy="make it with np.empty_like, or wrap it in jg.Tensor."
+                )
+            )
+        raise errors.DTypeError("return arrays must be of ArrayType")
+    shape = result.type.shape
+    if len(shape) > len(out.type.shape) or (len(shape) == len(out.type.shape) and shape != out.type.shape and 1 not in shape):
+        mode = result._storage.mode
+        for a, b in zip(shape, out.type.shape, strict=False):
+            if len(shape) != len(out.type.shape) or not mode.decide("==", a, b):
+                raise errors.ShapeError(
+                    errors.describe(
+                        f"non-broadcastable output operand with shape {shape_text(out.type.shape)} doesn't match the "
+                        f"broadcast shape {shape_text(shape)}",
+                        _current_loc(),
+                    )
+                )
+    assign(out, result, casting)
+    return out
+
+
+def view_tensor(x: Any) -> Tensor:
+    """An operand of a view function: Tensors as they are, arrays and nested lists wrapped."""
+    return x if type(x) is Tensor and x.type.kind == "array" else array_tensor(x)
+
+
+def unwrap_eager(x: Any, *inputs: Any) -> Any:
+    """A Tensor made from plain inputs only, in eager mode, as a plain array."""
+    if type(x) is Tensor and x._storage.mode is EAGER and mode_in(inputs) is None:
+        return plain(x)
+    return x
+
+
+def empty_result(mode: Mode, shape: Shape, dtype: np.dtype) -> Tensor:
+    """An array of zeros: what uninitialised memory is for us."""
+    zero = np.zeros((), dtype)[()]
+    if mode is EAGER or mode.name == "tape":
+        return wrap(mode, mode.lift(np.zeros(shape, dtype)))  # type: ignore[arg-type]
+    return make_full(mode, zero, shape, dtype)
+
+
+def make_full(mode: Mode, value: Any, shape: Shape, dtype: np.dtype) -> Tensor:
+    (made,) = mode.apply(R("full"), [lift(mode, value)], {"shape": shape, "dtype": dtype})
+    return wrap(mode, made)
+
+
+__all__ = ["EXPORTS", "NUMPY_TABLE", "make", "numpy_function"]

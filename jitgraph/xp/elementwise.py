@@ -1,0 +1,364 @@
+"""Elementwise functions: NumPy's ufuncs with `out`, `where`, `dtype`, and what is composed of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.ir.types import IndexMap
+from jitgraph.tensor import Tensor, apply, plain
+from jitgraph.xp.core import (
+    EXPORTS,
+    NUMPY_TABLE,
+    R,
+    as_kind,
+    call_numpy,
+    cast,
+    deliver,
+    empty_result,
+    mode_in,
+    np_kind,
+    numpy_function,
+    operand,
+    tensor,
+)
+
+#: Each ufunc that a record stands for.
+UFUNCS: dict[np.ufunc, str] = {
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.floor_divide: "floordiv",
+    np.remainder: "mod", np.fmod: "fmod", np.power: "pow", np.minimum: "minimum", np.maximum: "maximum", np.fmin: "fmin",
+    np.fmax: "fmax", np.negative: "neg", np.absolute: "abs", np.sign: "sign", np.square: "square",
+    np.reciprocal: "reciprocal", np.sqrt: "sqrt", np.copysign: "copysign", np.equal: "eq", np.not_equal: "ne",
+    np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge", np.isnan: "isnan", np.isinf: "isinf",
+    np.isfinite: "isfinite", np.signbit: "signbit", np.logical_and: "logical_and", np.logical_or: "logical_or",
+    np.logical_xor: "logical_xor", np.logical_not: "logical_not", np.bitwise_and: "bit_and", np.bitwise_or: "bit_or",
+    np.bitwise_xor: "bit_xor", np.invert: "bit_not", np.left_shift: "shift_left", np.right_shift: "shift_right",
+    np.floor: "floor", np.ceil: "ceil", np.trunc: "trunc", np.rint: "rint", np.exp: "exp", np.exp2: "exp2",
+    np.expm1: "expm1", np.log: "log", np.log2: "log2", np.log10: "log10", np.log1p: "log1p", np.sin: "sin", np.cos: "cos",
+    np.tan: "tan", np.sinh: "sinh", np.cosh: "cosh", np.tanh: "tanh", np.arcsin: "arcsin", np.arccos: "arccos",
+    np.arctan: "arctan", np.arctan2: "arctan2",
+}  # fmt: skip
+_UNNAMED = (None, "K", True, "same_kind")
+
+
+def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One call of a ufunc on traced or recorded operands, with its keyword arguments."""
+    out = kwargs.get("out")
+    if len(operands) > ufunc.nin:
+        out = operands[ufunc.nin]
+        operands = operands[: ufunc.nin]
+    elif len(operands) < ufunc.nin:
+        raise errors.DTypeError(f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments but {len(operands)} were given")
+    values = [operand(x) for x in operands]
+    casting = kwargs.get("casting", "same_kind")
+    dtype = kwargs.get("dtype")
+    if dtype is not None:
+        values = with_loop(ufunc, values, np.dtype(dtype), casting)
+    result = np_kind(apply(R(record), *values))
+    mask = kwargs.get("where", True)
+    if mask is not True:
+        result = select_into(result, mask, out)
+    return result if out is None else deliver(result, out, casting)
+
+
+def with_loop(ufunc: np.ufunc, values: list[Any], dtype: np.dtype, casting: str) -> list[Any]:
+    """The operands cast to the loop of `ufunc` that gives `dtype`."""
+    weak = {"py_bool": bool, "py_int": int, "py_float": float, "py_complex": complex}
+    codes = []
+    for x in values:
+        t = tensor(x).type
+        codes.append(weak[t.kind] if t.is_python and t.kind != "py_bool" else t.dtype)
+    try:
+        loop = ufunc.resolve_dtypes((*codes, None), signature=(*[None] * len(values), dtype), casting=casting)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise errors.DTypeError(str(error)) from None
+    return [cast(tensor(x), t) for x, t in zip(values, loop, strict=False)]
+
+
+def select_into(result: Tensor, mask: Any, out: Any) -> Tensor:
+    """`where=`: elsewhere the elements of `out` stay (zeros without `out`)."""
+    old = out[0] if isinstance(out, tuple) else out
+    if old is None:
+        mode = result._storage.mode
+        wide = mode.broadcast_shape([result.type.shape, tensor(mask).type.shape], "where") if mode.name == "trace" else (  # type: ignore[attr-defined]
+            np.broadcast_shapes(result.type.shape, tensor(mask).type.shape)  # type: ignore[arg-type]
+        )
+        old = empty_result(mode, wide, result.type.dtype)
+    chosen = cast(tensor(result), old.type.dtype) if type(old) is Tensor else result
+    return apply(R("where"), operand(mask), chosen, old)  # type: ignore[no-any-return]
+
+
+def _define_ufunc(ufunc: np.ufunc, record: str) -> Callable[..., Any]:
+    nin = ufunc.nin
+    label = ufunc.__name__
+
+    def function(*operands: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(operands) == nin:
+            for x in operands:
+                if type(x) is Tensor and x._storage.mode.name != "eager":
+                    values = [operand(v) for v in operands]
+                    return np_kind(apply(R(record), *values))
+        mode = mode_in(operands)
+        if kwargs and (mode is None or mode.name == "eager"):
+            mode = mode_in(tuple(kwargs.values())) or mode
+        if mode is None or mode.name == "eager":
+            return call_numpy(ufunc, label, operands, kwargs, mode is not None)
+        return ufunc_call(ufunc, record, operands, kwargs)
+
+    function.__name__ = function.__qualname__ = label
+    function.__doc__ = f"NumPy's `{label}` on arrays, Tensors and traced values: {R(record).doc}" if record in _registered() else label
+    NUMPY_TABLE[ufunc] = function
+    EXPORTS[label] = function
+    return function
+
+
+def _registered() -> Any:
+    from jitgraph.ir.opdef import REGISTRY
+
+    return REGISTRY
+
+
+for _ufunc, _record in UFUNCS.items():
+    _define_ufunc(_ufunc, _record)
+
+add, subtract, multiply, divide = (EXPORTS[k] for k in ("add", "subtract", "multiply", "divide"))
+maximum, minimum, square, sqrt, absolute = (EXPORTS[k] for k in ("maximum", "minimum", "square", "sqrt", "absolute"))
+exp, log, log1p, isnan, equal = (EXPORTS[k] for k in ("exp", "log", "log1p", "isnan", "equal"))
+logical_and, logical_or, isfinite, less_equal = (EXPORTS[k] for k in ("logical_and", "logical_or", "isfinite", "less_equal"))
+floor_divide, remainder, rint, trunc = (EXPORTS[k] for k in ("floor_divide", "remainder", "rint", "trunc"))
+
+
+@numpy_function(np.positive)
+def positive(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    return deliver(duplicate(tensor(x)), out)
+
+
+@numpy_function(np.conjugate)
+def conjugate(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    return deliver(duplicate(tensor(x)), out)
+
+
+@numpy_function(np.fabs)
+def fabs(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    return absolute(_floating(x), out=out, **kwargs)
+
+
+@numpy_function(np.float_power)
+def float_power(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    return EXPORTS["power"](cast(tensor(x1), np.float64), cast(tensor(x2), np.float64), out=out, **kwargs)
+
+
+@numpy_function(np.divmod)
+def divmod_(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    first, second = (None, None) if out is None else out
+    return floor_divide(x1, x2, out=first, **kwargs), remainder(x1, x2, out=second, **kwargs)
+
+
+@numpy_function(np.radians, np.deg2rad)
+def radians(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    x = _floating(x)
+    return multiply(x, x.type.dtype.type(math.pi / 180.0), out=out, **kwargs)
+
+
+@numpy_function(np.degrees, np.rad2deg)
+def degrees(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    x = _floating(x)
+    return multiply(x, x.type.dtype.type(180.0 / math.pi), out=out, **kwargs)
+
+
+@numpy_function(np.logaddexp)
+def logaddexp(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    """log(exp(x1) + exp(x2)), as NumPy's loop: equal operands (also infinite ones) give x1 + log 2."""
+    a, b = _floating(x1), _floating(x2)
+    larger = maximum(a, b)
+    tail = log1p(exp(EXPORTS["negative"](absolute(subtract(a, b)))))
+    same = add(a, larger.type.dtype.type(math.log(2.0)))
+    return deliver(where(equal(a, b), same, add(larger, tail)), out)
+
+
+@numpy_function(np.heaviside)
+def heaviside(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
+    a = _floating(x1)
+    one, zero = a.type.dtype.type(1), a.type.dtype.type(0)
+    value = where(equal(a, zero), x2, where(EXPORTS["less"](a, zero), zero, one))
+    return deliver(where(isnan(a), a, value), out)
+
+
+def _floating(x: Any) -> Tensor:
+    """Integers and bools as the float dtype that NumPy's float functions compute them in."""
+    t = tensor(x)
+    return t if t.type.dtype.kind == "f" and not t.type.is_python else cast(t, np.result_type(t.type.dtype, np.float16) if t.type.dtype.itemsize < 4 and t.type.dtype.kind != "f" and t.type.dtype.itemsize > 1 else np.float64)
+
+
+def duplicate(x: Tensor) -> Tensor:
+    """A fresh array (or scalar) of the same elements, in their memory order."""
+    if x.type.kind == "array" and x.type.shape:
+        return apply(R("copy"), x, order="K")  # type: ignore[no-any-return]
+    return np_kind(as_kind(x, "np_scalar"))  # type: ignore[no-any-return]
+
+
+@numpy_function(np.where)
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """`x` where `condition`, else `y`; with the condition alone, `nonzero`."""
+    if x is None and y is None:
+        from jitgraph.xp.indexing import nonzero
+
+        return nonzero(condition)
+    if x is None or y is None:
+        raise errors.ShapeError("either both or neither of x and y should be given")
+    c = tensor(condition)
+    if c.type.dtype.kind != "b":
+        c = EXPORTS["not_equal"](c, 0)
+    a, b = operand(x), operand(y)
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor) or _all_python(a, b):
+        dtype = np.result_type(*[(v.type.dtype if isinstance(v, Tensor) else v) for v in (a, b)])
+        a, b = (cast(tensor(v, c._storage.mode), dtype) for v in (a, b))
+    result = apply(R("where"), c, a, b)
+    return as_kind(result, "array")
+
+
+def _all_python(*values: Any) -> bool:
+    return all(v.type.is_python if type(v) is Tensor else isinstance(v, (bool, int, float)) and not isinstance(v, np.generic) for v in values)
+
+
+@numpy_function(np.clip)
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **kwargs: Any) -> Any:
+    low = a_min if a_min is not None else min
+    high = a_max if a_max is not None else max
+    if low is None and high is None:
+        return deliver(duplicate(tensor(a)), out)
+    if high is None:
+        return maximum(a, low, out=out, **kwargs)
+    if low is None:
+        return minimum(a, high, out=out, **kwargs)
+    return deliver(np_kind(apply(R("clip"), operand(a), operand(low), operand(high))), out)
+
+
+@numpy_function(np.round, np.around)
+def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
+    """To the given number of decimals, halves to even: scale, round, scale back, as NumPy does it."""
+    x = tensor(a)
+    decimals = int(decimals)
+    if x.type.dtype.kind == "b":
+        x = cast(x, np.float16)
+    if x.type.dtype.kind in "iu":
+        if decimals >= 0:
+            return deliver(duplicate(x), out)
+        power = 10**-decimals
+        half = EXPORTS["divide"](x, float(power))
+        return deliver(cast(multiply(rint(half), float(power)), x.type.dtype), out)
+    if decimals == 0:
+        return rint(x, out=out)
+    power = float(10 ** abs(decimals))  # type: ignore[assignment]
+    first, second = (multiply, divide) if decimals > 0 else (divide, multiply)
+    return second(rint(first(x, power)), power, out=out)
+
+
+EXPORTS["around"] = EXPORTS["round"] = EXPORTS.pop("round_")
+
+
+@numpy_function(np.fix)
+def fix(x: Any, out: Any = None) -> Any:
+    return trunc(x, out=out)
+
+
+@numpy_function(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    t = tensor(x)
+    if t.type.dtype.kind != "f":
+        return duplicate(t)
+    info = np.finfo(t.type.dtype)
+    top = info.max if posinf is None else posinf
+    bottom = info.min if neginf is None else neginf
+    kind = t.type.dtype.type
+    value = where(isnan(t), kind(nan), where(equal(t, kind(np.inf)), kind(top), where(equal(t, kind(-np.inf)), kind(bottom), t)))
+    if not copy and t.type.kind == "array":
+        return deliver(value, t)
+    return value if t.type.kind == "array" else as_kind(value, "np_scalar")
+
+
+@numpy_function(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    x, y = tensor(a), tensor(b)
+    if y.type.dtype.kind != "f" or y.type.is_python:
+        y = cast(y, np.result_type(y.type.dtype, 1.0))
+    near = less_equal(absolute(subtract(x, y)), add(atol, multiply(rtol, absolute(y))))
+    result = logical_or(logical_and(near, isfinite(y)), equal(x, y))
+    if equal_nan:
+        result = logical_or(result, logical_and(isnan(x), isnan(y)))
+    return result
+
+
+@numpy_function(np.allclose)
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    from jitgraph.xp.reductions import all as all_
+
+    return as_kind(tensor(all_(isclose(a, b, rtol, atol, equal_nan))), "py_bool")
+
+
+@numpy_function(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    from jitgraph.xp.reductions import all as all_
+
+    x, y = tensor(a1), tensor(a2)
+    mode = x._storage.mode
+    if x.type.ndim != y.type.ndim or not all(mode.decide("==", p, q) for p, q in zip(x.type.shape, y.type.shape, strict=True)):
+        return False
+    same = equal(x, y)
+    if equal_nan:
+        same = logical_or(same, logical_and(isnan(x), isnan(y)))
+    return as_kind(tensor(all_(same)), "py_bool")
+
+
+@numpy_function(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    if len(condlist) != len(choicelist):
+        raise errors.ShapeError("list of cases must be same length as list of conditions")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = where(condition, choice, result)
+    return result
+
+
+@numpy_function(np.real)
+def real(val: Any) -> Any:
+    return val
+
+
+@numpy_function(np.imag)
+def imag(val: Any) -> Any:
+    return multiply(val, 0)
+
+
+def _beyond_numpy(name: str) -> Callable[..., Any]:
+    """A function that NumPy lacks, straight from its record."""
+    defn = R(name)
+
+    def function(x: Any, /) -> Any:
+        t = operand(x)
+        if type(t) is not Tensor:
+            return call_numpy(defn.evaluate, name, (np.asarray(t) if not isinstance(t, np.generic) else t,), {}, tensors=False)
+        return np_kind(apply(defn, t))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = defn.doc
+    EXPORTS[name] = function
+    return function
+
+
+BEYOND = ("sigmoid", "relu", "erf")
+for _name in BEYOND:
+    if _name in _registered():
+        _beyond_numpy(_name)
+
+
+def logical_where(mask: Any, x: Any, y: Any) -> Any:
+    """`where` without NumPy's 0-d rule, for composing."""
+    return apply(R("where"), mask, x, y)
+
+
+__all__ = ["IndexMap", "plain"]

@@ -1,0 +1,438 @@
+"""Python's operators on Tensors: NumPy's rules for arrays and NumPy scalars, Python's own for traced Python numbers.
+
+Python numbers, traced: `/ // %` check for zero, integers check for overflow (site "deoptimise": the call is rerun in
+Python), sizes stay sizes (`n - 1`, `n // 2`, `min(n, m)`), and comparisons of sizes are decided at once (a proof, or a
+guard), so that `if n > 3` is ordinary Python.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitgraph import dtypes, errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
+from jitgraph.modes import TraceMode, constant_of
+from jitgraph.tensor import (
+    EAGER,
+    Ratio,
+    Tensor,
+    apply,
+    assign,
+    dim_tensor,
+    lift,
+    make,
+    mode_of,
+    plain,
+    read,
+    set_version,
+    wrap,
+)
+from jitgraph.xp.core import R, as_kind, cast, describe_operand, fit, mode_in, operand, rewrap, tensor, translate
+
+#: Python operator to the operator record.
+RECORDS: dict[str, str] = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "pow": "pow",
+    "matmul": "matmul", "and_": "bit_and", "or_": "bit_or", "xor": "bit_xor", "lshift": "shift_left",
+    "rshift": "shift_right", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+}  # fmt: skip
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
+    "gt": ">", "ge": ">=",
+}  # fmt: skip
+_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+_OPERANDS = (int, float, complex, np.generic, np.ndarray, list, tuple)
+_OVERFLOW = "Python integer does not fit in 64 bits"
+
+
+def _python_message(run: Callable[[], Any]) -> str:
+    """What this Python says when it refuses something."""
+    try:
+        run()
+    except (ArithmeticError, ValueError) as error:
+        return str(error)
+    raise errors.InternalError("Python did not refuse it")
+
+
+_ZERO_MESSAGES = {
+    ("truediv", False): _python_message(lambda: 1 / 0),
+    ("floordiv", False): _python_message(lambda: 1 // 0),
+    ("mod", False): _python_message(lambda: 1 % 0),
+    ("truediv", True): _python_message(lambda: 1.0 / 0.0),
+    ("floordiv", True): _python_message(lambda: 1.0 // 0.0),
+    ("mod", True): _python_message(lambda: 1.0 % 0.0),
+    ("pow", True): _python_message(lambda: 0.0**-1.0),
+}
+_POW_OVERFLOW = _python_message(lambda: 1e300**2.0)
+_SHIFT_NEGATIVE = _python_message(lambda: 1 << -1)
+
+
+def binary(name: str, a: Any, b: Any) -> Any:
+    """`a <operator> b` where at least one is a Tensor; `NotImplemented` for what NumPy knows nothing of."""
+    for x in (a, b):
+        if type(x) is not Tensor and not isinstance(x, _OPERANDS):
+            return NotImplemented
+    mode = mode_of((a, b))
+    if mode is EAGER:
+        if (isinstance(a, (list, tuple)) or isinstance(b, (list, tuple))) and mode_in((a, b)) is not EAGER:
+            return binary(name, operand(a), operand(b))
+        try:
+            return rewrap(getattr(operator, name)(plain(a), plain(b)))
+        except (ValueError, TypeError) as error:
+            raise translate(error, f"x {_SYMBOLS[name]} y", (a, b)) from None
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        return _with_list(name, a, b)
+    python_a, python_b = is_python(a), is_python(b)
+    if python_a and python_b and mode.name == "trace":
+        return python_binary(mode, name, a, b)
+    if name == "pow":
+        return power(a, b)
+    if name == "matmul":
+        from jitgraph.xp.linalg import matmul
+
+        return matmul(a, b)
+    return apply(R(RECORDS[name]), a, b)
+
+
+def _with_list(name: str, a: Any, b: Any) -> Any:
+    """A list with an array is an array; a list times a size is repeated, as Python does it."""
+    number, items = (a, b) if type(a) is Tensor else (b, a)
+    if name in ("mul", "add") and type(number) is Tensor and number.type.is_python and isinstance(items, (list, tuple)):
+        if name == "mul" and number.type.kind in ("py_int", "py_bool"):
+            return items * operator.index(number)
+        raise errors.DTypeError(f"unsupported operand type(s) for {_SYMBOLS[name]}: {describe_operand(a)} and {describe_operand(b)}")
+    return binary(name, tensor(a) if isinstance(a, (list, tuple)) else a, tensor(b) if isinstance(b, (list, tuple)) else b)
+
+
+def is_python(x: Any) -> bool:
+    """A Python number, plain or traced."""
+    if type(x) is Tensor:
+        return x.type.is_python
+    return isinstance(x, (int, float)) and not isinstance(x, np.generic)
+
+
+# --- Python numbers
+
+
+def dim_of(x: Any) -> DimLike | None:
+    """The size that `x` is: an int, or a traced `py_int` with a known size; None for data."""
+    if type(x) is int:
+        return x
+    if type(x) is Tensor:
+        dim = x._dim
+        if isinstance(dim, (int, Dim)):
+            return dim
+    return None
+
+
+def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
+    """An operator on two Python numbers of which at least one is traced."""
+    left, right = dim_of(a), dim_of(b)
+    if left is not None and right is not None:
+        result = _dims(mode, name, left, right)
+        if result is not None:
+            return result
+    va, vb = lift(mode, a), lift(mode, b)
+    apply_ = mode.builder.apply
+    floating = "f" in (va.type.dtype.kind, vb.type.dtype.kind)
+    if name in _COMPARISONS:
+        return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
+    if name == "matmul":
+        raise errors.DTypeError(f"unsupported operand type(s) for @: '{va.type}' and '{vb.type}'")
+    if name in ("and_", "or_", "xor", "lshift", "rshift"):
+        return _python_bits(mode, name, va, vb, floating)
+    if name == "pow":
+        return _python_power(mode, va, vb, floating)
+    if name in ("truediv", "floordiv", "mod"):
+        _check_nonzero(mode, vb, _ZERO_MESSAGES[name, floating])
+    elif not floating:
+        _check_overflow(mode, name, va, vb)
+    if not floating and name == "truediv":
+        va, vb = (apply_(R("cast"), v, dtype=dtypes.F64)[0] for v in (va, vb))
+    return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
+
+
+def _dims(mode: Any, name: str, a: DimLike, b: DimLike) -> Any:
+    """Arithmetic and comparisons of sizes; None where only the value can tell."""
+    if name == "add":
+        return dim_tensor(mode, a + b)
+    if name == "sub":
+        return dim_tensor(mode, a - b)
+    if name == "mul":
+        return dim_tensor(mode, a * b)
+    try:
+        if name in _COMPARISONS:
+            return mode.decide(_SYMBOLS[name], a, b)
+        if name in ("floordiv", "mod", "truediv"):
+            if mode.decide("==", b, 0):
+                raise ZeroDivisionError(_ZERO_MESSAGES[name, False])
+            if name == "truediv":
+                return ratio_tensor(mode, a, b)
+            return dim_tensor(mode, floordiv(a, b) if name == "floordiv" else mod(a, b))
+    except Undecided:
+        return None
+    if name == "pow" and isinstance(b, int) and 0 <= b <= 4:
+        power: DimLike = 1
+        for _ in range(b):
+            power = power * a
+        return dim_tensor(mode, power)
+    return None
+
+
+def ratio_tensor(mode: Any, numerator: DimLike, denominator: DimLike) -> Any:
+    """A quotient of sizes: a `py_float` of which `int()` is again a size."""
+    from jitgraph.ir.types import python_type
+    from jitgraph.tensor import Storage
+
+    if isinstance(numerator, int) and isinstance(denominator, int):
+        return numerator / denominator
+    t = make(Storage(mode, None), (), python_type("py_float"))
+    t._dim = Ratio(numerator, denominator)
+    return t
+
+
+def _check_nonzero(mode: TraceMode, value: Any, message: str) -> None:
+    known = constant_of(value)
+    if known is not None:
+        if known == 0:
+            raise ZeroDivisionError(message)
+        return
+    mode.check(mode.builder.apply(R("ne"), value, 0)[0], "ZeroDivisionError", message)
+
+
+def _check_overflow(mode: TraceMode, name: str, a: Any, b: Any) -> None:
+    """Integers beyond 64 bits rerun the call in Python."""
+    record = {"add": "add_overflows", "sub": "sub_overflows", "mul": "mul_overflows"}.get(name)
+    if record is None or (a.type.kind == "py_bool" and b.type.kind == "py_bool"):
+        return
+    if _is_small(a) and _is_small(b):
+        return
+    overflows = mode.builder.apply(R(record), a, b)[0]
+    mode.check(mode.builder.apply(R("logical_not"), overflows)[0], "deoptimise", _OVERFLOW)
+
+
+def _is_small(value: Any) -> bool:
+    """Surely below 2**31 in size: a bool, a small constant."""
+    known = constant_of(value)
+    return value.type.kind == "py_bool" or (known is not None and abs(known) < 2**31)
+
+
+def _python_bits(mode: TraceMode, name: str, a: Any, b: Any, floating: bool) -> Any:
+    apply_ = mode.builder.apply
+    if floating:
+        raise errors.DTypeError(f"unsupported operand type(s) for {_SYMBOLS[name]}: '{a.type}' and '{b.type}'")
+    if name in ("and_", "or_", "xor"):
+        return wrap(mode, apply_(R(RECORDS[name]), a, b)[0])
+    known = constant_of(b)
+    if known is None:
+        mode.check(apply_(R("ge"), b, 0)[0], "ValueError", _SHIFT_NEGATIVE)
+    elif known < 0:
+        raise ValueError(_SHIFT_NEGATIVE)
+    result = apply_(R(RECORDS[name]), a, b)[0]
+    if name == "lshift":
+        back = apply_(R("shift_right"), result, b)[0]
+        mode.check(apply_(R("eq"), back, a)[0], "deoptimise", _OVERFLOW)
+    return wrap(mode, result)
+
+
+def _python_power(mode: TraceMode, a: Any, b: Any, floating: bool) -> Any:
+    apply_ = mode.builder.apply
+    known = constant_of(b)
+    if not floating and not (known is not None and known < 0):
+        if known is not None and known <= 4:
+            result = lift(mode, 1) if known == 0 else a
+            for _ in range(int(known) - 1):
+                _check_overflow(mode, "mul", result, a)
+                result = apply_(R("mul"), result, a)[0]
+            return wrap(mode, result)
+        if known is None:
+            mode.check(apply_(R("ge"), b, 0)[0], "deoptimise", "a negative power of an integer is a float")
+        wide = apply_(R("pow"), *(apply_(R("cast"), v, dtype=dtypes.F64)[0] for v in (a, b)))[0]
+        fits = apply_(R("lt"), apply_(R("abs"), wide)[0], 2.0**62)[0]
+        mode.check(fits, "deoptimise", _OVERFLOW)
+        return wrap(mode, apply_(R("pow"), a, b)[0])
+    x, y = (v if v.type.dtype == dtypes.F64 else apply_(R("cast"), v, dtype=dtypes.F64)[0] for v in (a, b))
+    known = constant_of(y)
+    if known is None or known < 0:
+        bad = apply_(R("logical_and"), apply_(R("eq"), x, 0.0)[0], apply_(R("lt"), y, 0.0)[0])[0]
+        mode.check(apply_(R("logical_not"), bad)[0], "ZeroDivisionError", _ZERO_MESSAGES["pow", True])
+    if known is None or known != math.floor(known):
+        real = apply_(R("logical_or"), apply_(R("ge"), x, 0.0)[0], apply_(R("eq"), y, apply_(R("floor"), y)[0])[0])[0]
+        real = apply_(R("logical_or"), real, apply_(R("isnan"), x)[0])[0]
+        mode.check(real, "deoptimise", "a fractional power of a negative number is complex")
+    result = apply_(R("square"), x)[0] if known == 2.0 else apply_(R("pow"), x, y)[0]
+    fine = apply_(R("logical_or"), apply_(R("isfinite"), result)[0], apply_(R("logical_not"), apply_(R("isfinite"), x)[0])[0])[0]
+    if known is None:
+        fine = apply_(R("logical_or"), fine, apply_(R("logical_not"), apply_(R("isfinite"), y)[0])[0])[0]
+    mode.check(fine, "OverflowError", _POW_OVERFLOW)
+    return wrap(mode, as_python(mode, result))
+
+
+def as_python(mode: Any, value: Any) -> Any:
+    """A scalar value as the Python number of its dtype."""
+    if value.type.is_python:
+        return value
+    kind = {"b": "py_bool", "i": "py_int", "f": "py_float"}[value.type.dtype.kind]
+    return mode.builder.apply(R("as_kind"), value, kind=kind)[0]
+
+
+# --- arrays
+
+
+def power(a: Any, b: Any) -> Any:
+    """`a ** b` of arrays and NumPy scalars: known exponents take NumPy's short cuts."""
+    exponent = _number(b)
+    base = tensor(a, mode_of((a, b)))
+    if exponent is not None and (is_python(b) or base.type.dtype.kind == "f"):
+        kind = base.type.dtype.kind
+        if kind == "f" and not base.type.is_python:
+            short = {2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(float(exponent))
+            if short is not None:
+                return apply(R(short), base)
+        elif kind in "iu" and exponent == 2 and isinstance(exponent, int) and not base.type.is_python:
+            return apply(R("square"), base)
+    return ufunc_power(a, b)
+
+
+def ufunc_power(a: Any, b: Any) -> Any:
+    """`np.power`, with its error for negative integer exponents."""
+    mode = mode_of((a, b))
+    exponent, base = _number(b), tensor(a, mode)
+    strong = tensor(b, mode).type if exponent is None or not is_python(b) else None
+    if base.type.dtype.kind in "iub" and (strong.dtype.kind == "i" if strong is not None else isinstance(exponent, int)):
+        message = "Integers to negative integer powers are not allowed."
+        if exponent is not None:
+            if exponent < 0:
+                raise errors.ShapeError(message)
+        elif isinstance(mode, TraceMode):
+            mode.check(mode.builder.apply(R("ge"), lift(mode, b), 0)[0], "ValueError", message)
+    return apply(R("pow"), a, b)
+
+
+def _number(x: Any) -> Any:
+    """The number that `x` is known to be; None for data."""
+    if type(x) is Tensor:
+        value = x._storage.value
+        return constant_of(value) if x.is_traced and value is not None and not x._steps else None
+    return x if isinstance(x, (int, float)) else None
+
+
+def unary(name: str, x: Tensor) -> Any:
+    """`-x`, `+x`, `abs(x)`, `~x`."""
+    mode = x._storage.mode
+    if mode is EAGER:
+        return rewrap(getattr(operator, name)(plain(x)))
+    t = x.type
+    if t.is_python:
+        dim = dim_of(x)
+        if dim is not None:
+            if name == "neg":
+                return dim_tensor(mode, -dim)
+            if name == "pos":
+                return x
+            if name == "abs":
+                try:
+                    return x if mode.decide(">=", dim, 0) else dim_tensor(mode, -dim)
+                except Undecided:
+                    pass
+        value = read(x)
+        if t.kind == "py_bool":
+            value = mode.builder.apply(R("cast"), value, dtype=dtypes.I64)[0]  # type: ignore[attr-defined]
+        if name == "pos":
+            return wrap(mode, value)
+        if t.kind == "py_int" and name in ("neg", "abs"):
+            smallest = mode.builder.apply(R("ne"), value, -(2**63))[0]  # type: ignore[attr-defined]
+            mode.check(smallest, "deoptimise", _OVERFLOW)  # type: ignore[attr-defined]
+        record = {"neg": "neg", "abs": "abs", "invert": "bit_not"}[name]
+        return wrap(mode, mode.builder.apply(R(record), value)[0])  # type: ignore[attr-defined]
+    if name == "pos":
+        if t.dtype.kind == "b":
+            raise errors.DTypeError("ufunc 'positive' did not contain a loop with signature matching types bool")
+        return apply(R("copy"), x, order="K") if t.kind == "array" and t.shape else as_kind(x, "np_scalar")
+    return apply(R({"neg": "neg", "abs": "abs", "invert": "bit_not"}[name]), x)
+
+
+def divmod_pair(a: Any, b: Any) -> Any:
+    quotient = binary("floordiv", a, b)
+    return NotImplemented if quotient is NotImplemented else (quotient, binary("mod", a, b))
+
+
+def in_place(name: str, x: Tensor, other: Any) -> Any:
+    """`x += other`: arrays are written through their view; scalars are rebound by Python."""
+    if type(other) is not Tensor and not isinstance(other, _OPERANDS):
+        return NotImplemented
+    mode = x._storage.mode
+    if mode is EAGER and (type(other) is not Tensor or other._storage.mode is EAGER):
+        target = plain(x)
+        if not isinstance(target, np.ndarray):
+            return binary(name, x, other)
+        try:
+            getattr(operator, "i" + name.rstrip("_"))(target, plain(other))
+        except (ValueError, TypeError) as error:
+            if "read-only" in str(error):
+                raise errors.ReadOnlyError(str(error)) from None
+            raise translate(error, f"x {_SYMBOLS[name]}= y", (x, other)) from None
+        return x
+    if x.type.kind != "array":
+        return binary(name, x, other)
+    result = binary(name, x, other)
+    if name == "matmul" or not isinstance(result, Tensor):
+        assign(x, result, "same_kind")
+        return x
+    if result.type.dtype != x.type.dtype:
+        result = wrap(result._storage.mode, fit(result._storage.mode, read(result), x.type.with_dtype(x.type.dtype), "same_kind")) if (
+            result.type.shape == x.type.shape
+        ) else result
+    if len(result.type.shape) > len(x.type.shape):
+        raise errors.ShapeError(
+            errors.describe(
+                f"x {_SYMBOLS[name]}= y: non-broadcastable output operand with shape {x.type.shape} doesn't match the "
+                f"broadcast shape {result.type.shape}",
+                mode.locate() if isinstance(mode, TraceMode) else None,
+            )
+        )
+    assign(x, result, "same_kind")
+    return x
+
+
+def compare_dims(mode: Any, pick: str, items: list[DimLike]) -> Any:
+    """min or max of sizes."""
+    return dim_tensor(mode, dim_min(*items) if pick == "min" else dim_max(*items))
+
+
+def _binary_method(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    def forward(a: Tensor, b: Any) -> Any:
+        return binary(name, a, b)
+
+    def reflected(a: Tensor, b: Any) -> Any:
+        return binary(name, b, a)
+
+    def augmented(a: Tensor, b: Any) -> Any:
+        return in_place(name, a, b)
+
+    return forward, reflected, augmented
+
+
+#: `__add__`, `__radd__`, `__iadd__`, ...
+METHODS: dict[str, Callable[..., Any]] = {}
+for _name in RECORDS:
+    _stem = _name.rstrip("_")
+    _forward, _reflected, _augmented = _binary_method(_name)
+    METHODS[f"__{_stem}__"] = _forward
+    if _name not in _COMPARISONS:
+        METHODS[f"__r{_stem}__"] = _reflected
+        METHODS[f"__i{_stem}__"] = _augmented
+METHODS["__divmod__"] = divmod_pair
+METHODS["__rdivmod__"] = lambda a, b: divmod_pair(b, a)
+METHODS["__neg__"] = lambda x: unary("neg", x)
+METHODS["__pos__"] = lambda x: unary("pos", x)
+METHODS["__abs__"] = lambda x: unary("abs", x)
+METHODS["__invert__"] = lambda x: unary("invert", x)
+
+__all__ = ["METHODS", "binary", "cast", "in_place", "is_python", "power", "python_binary", "set_version", "unary"]
