@@ -1,13 +1,13 @@
 """Re-derive every polynomial of `jitgraph/codegen/vecmath/coefficients.py` by Remez exchange.
 
-    python bench/vecmath_fit.py [name ...]     prints the sets, with the weighted error of each before and after rounding
+    python bench/vecmath_fit.py [name ...]     prints sets, with the weighted error before and after rounding
     python bench/vecmath_fit.py --write        rewrites coefficients.py
 
 A fit makes max |w(t) (f(t) - P(t))| least on an interval. The weight turns an error of P into a relative error of the
 function's result, so a printed -58 means that the polynomial adds at most 2^-58 of the result to the rounding errors.
 
-The coefficients are rounded to nearest, or one after another from the constant term up, the rest fitted again to what the
-rounded ones left over, which often makes good most of the rounding of the lower terms: the better set is taken.
+The coefficients are rounded to nearest, or one after another from the constant term up, the rest fitted again to what
+the rounded ones left over, which often makes good most of the rounding of the lower terms: the better set is taken.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def evaluate(coefficients: Sequence[mpf], t: mpf) -> mpf:
 
 
 def solve(points: Sequence[mpf], values: Sequence[mpf], weights: Sequence[mpf], first: int, count: int) -> list[mpf]:
-    """Coefficients of t^first ... whose weighted error has one size and alternating signs on the points; then that size."""
+    """Coefficients of t^first ... whose weighted error alternates with one size on the points; then that size."""
     rows = len(points)
     matrix = mpmath.matrix(rows, rows)
     right = mpmath.matrix(rows, 1)
@@ -103,7 +103,9 @@ def remez(fit: Fit, fixed: Sequence[mpf]) -> list[mpf]:
     best: list[mpf] = []
     best_error = mpf("inf")
     for _ in range(EXCHANGES):
-        solution = solve([grid[i] for i in chosen], [values[i] for i in chosen], [weights[i] for i in chosen], first, count)
+        solution = solve(
+            [grid[i] for i in chosen], [values[i] for i in chosen], [weights[i] for i in chosen], first, count
+        )
         coefficients, level = solution[:count], abs(solution[count])
         errors = [
             weight * (value - t**first * evaluate(coefficients, t))
@@ -150,7 +152,7 @@ def derive(fit: Fit) -> tuple[list[mpf], mpf, mpf]:
     return coefficients, error_bits(fit, exact), bits
 
 
-# --- what is fitted -----------------------------------------------------------------------------------------------------
+# --- what is fitted ---------------------------------------------------------------------------------------------------
 
 
 def at(limit: Function, value_at_zero: mpf | float) -> Function:
@@ -188,8 +190,15 @@ def fits() -> list[Fit]:
     for ty in ("float", "double"):
         single = ty == "float"
 
-        def add(  # noqa: PLR0913
-            name: str, doc: str, degrees: tuple[int, int], interval: tuple[mpf, mpf], function: Function, weight: Function, *, ty: str = ty
+        def add(
+            name: str,
+            doc: str,
+            degrees: tuple[int, int],
+            interval: tuple[mpf, mpf],
+            function: Function,
+            weight: Function,
+            *,
+            ty: str = ty,
         ) -> None:
             made.append(Fit(name, ty, doc, degrees[ty == "double"], interval, function, weight))
 
@@ -209,22 +218,31 @@ def fits() -> list[Fit]:
                 of_square(lambda s: (2 * mpmath.atanh(s) - 2 * s) / s**3, mpf(2) / 3),
                 of_square(lambda s: s**3 / (2 * mpmath.atanh(s)), 0))  # fmt: skip
         add("SIN", "sin(r) = r + r z P(z), z = r^2", (2, 5), (mpf(0), QUARTER_PI**2),
-            of_square(lambda r: (mpmath.sin(r) - r) / r**3, -mpf(1) / 6), of_square(lambda r: r**3 / mpmath.sin(r), 0))  # fmt: skip
+            of_square(lambda r: (mpmath.sin(r) - r) / r**3, -mpf(1) / 6),
+            of_square(lambda r: r**3 / mpmath.sin(r), 0))  # fmt: skip
         add("COS", "cos(r) = 1 - z/2 + z^2 P(z), z = r^2", (2, 5), (mpf(0), QUARTER_PI**2),
             of_square(lambda r: (mpmath.cos(r) - 1 + r**2 / 2) / r**4, mpf(1) / 24),
             of_square(lambda r: r**4 / mpmath.cos(r), 0))  # fmt: skip
         add("TAN", "tan(r) = r + r z P(z), z = r^2", (6, 13), (mpf(0), QUARTER_PI**2),
-            of_square(lambda r: (mpmath.tan(r) - r) / r**3, mpf(1) / 3), of_square(lambda r: r**3 / mpmath.tan(r), 0))  # fmt: skip
+            of_square(lambda r: (mpmath.tan(r) - r) / r**3, mpf(1) / 3),
+            of_square(lambda r: r**3 / mpmath.tan(r), 0))  # fmt: skip
         add("SINH", "sinh(r) = r + r z P(z), z = r^2", (1, 4), (mpf(0), HALF_LN2**2),
-            of_square(lambda r: (mpmath.sinh(r) - r) / r**3, mpf(1) / 6), of_square(lambda r: r**3 / mpmath.sinh(r), 0))  # fmt: skip
+            of_square(lambda r: (mpmath.sinh(r) - r) / r**3, mpf(1) / 6),
+            of_square(lambda r: r**3 / mpmath.sinh(r), 0))  # fmt: skip
         add("COSH", "cosh(r) = 1 + z P(z), z = r^2", (2, 4), (mpf(0), HALF_LN2**2),
-            of_square(lambda r: (mpmath.cosh(r) - 1) / r**2, 0.5), of_square(lambda r: r**2 / mpmath.cosh(r), 0))  # fmt: skip
+            of_square(lambda r: (mpmath.cosh(r) - 1) / r**2, 0.5),
+            of_square(lambda r: r**2 / mpmath.cosh(r), 0))  # fmt: skip
         add("ASIN", "arcsin(x) = x + x z P(z), z = x^2 <= 1/4", (4, 12), (mpf(0), mpf("0.25")),
-            of_square(lambda x: (mpmath.asin(x) - x) / x**3, mpf(1) / 6), of_square(lambda x: x**3 / mpmath.asin(x), 0))  # fmt: skip
+            of_square(lambda x: (mpmath.asin(x) - x) / x**3, mpf(1) / 6),
+            of_square(lambda x: x**3 / mpmath.asin(x), 0))  # fmt: skip
         add("ATAN", "arctan(t) = t + t z P(z), z = t^2 <= 1", (8, 19), (mpf(0), mpf(1)),
-            of_square(lambda t: (mpmath.atan(t) - t) / t**3, -mpf(1) / 3), of_square(lambda t: t**3 / mpmath.atan(t), 0))  # fmt: skip
+            of_square(lambda t: (mpmath.atan(t) - t) / t**3, -mpf(1) / 3),
+            of_square(lambda t: t**3 / mpmath.atan(t), 0))  # fmt: skip
         add("TANH", "tanh(x) = x + x z P(z), z = x^2, |x| < 1", (6, 14), (mpf(0), mpf(1)),
-            of_square(lambda x: (mpmath.tanh(x) - x) / x**3, -mpf(1) / 3), of_square(lambda x: x**3 / mpmath.tanh(x), 0))  # fmt: skip
+            of_square(lambda x: (mpmath.tanh(x) - x) / x**3, -mpf(1) / 3),
+            of_square(lambda x: x**3 / mpmath.tanh(x), 0))  # fmt: skip
+        add("CBRT", "m^(-1/3), to be improved by iteration", (3, 5), (1 / ROOT, ROOT),
+            lambda m: m ** (-mpf(1) / 3), lambda m: mpmath.cbrt(m))  # fmt: skip
         limit = mpf("0.94") if single else mpf(1)
         add("ERF", "erf(x) = x + x P(z), z = x^2, below the crossover", (6, 12), (mpf(0), limit**2),
             of_square(lambda x: (mpmath.erf(x) - x) / x, 2 / mpmath.sqrt(mpmath.pi) - 1),
@@ -251,7 +269,10 @@ def main() -> None:
         if wanted and fit.name not in wanted:
             continue
         coefficients, exact_bits, bits = derive(fit)
-        print(f"{fit.name:9} {fit.ty:7} degree {fit.degree:2}: 2^{float(exact_bits):.1f}, rounded 2^{float(bits):.1f}", flush=True)
+        print(
+            f"{fit.name:9} {fit.ty:7} degree {fit.degree:2}: 2^{float(exact_bits):.1f}, rounded 2^{float(bits):.1f}",
+            flush=True,
+        )
         entry = [f"    # {fit.doc}; error 2^{float(bits):.1f}", f'    "{fit.ty}": (']
         entry += [f'        _h("{literal(c)}"),' for c in coefficients] + ["    ),"]
         sets.setdefault(fit.name, []).extend(entry)

@@ -16,7 +16,10 @@ Context: {error_site: int64, error_values: int64[4], table: void**, alloc, free,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 
 class Status(IntEnum):
@@ -50,3 +53,87 @@ TABLE: tuple[str, ...] = (
     "atan2", "atan2f", "cbrt", "cbrtf", "asin", "asinf", "acos", "acosf", "atan", "atanf", "sinh", "sinhf", "cosh", "coshf",
     "tgamma", "tgammaf", "lgamma", "lgammaf", "erfc", "erfcf", "exp2", "exp2f", "log2", "log2f", "log10", "log10f",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSlot:
+    """A fresh result.
+
+    Attributes:
+        dtype: short name.
+        kind: of the value (see `ir.types.TensorType`); scalars lie in the slot itself.
+        order: axes from the outermost to the innermost in memory; its length is the rank.
+        sized: the size is known before the run.
+    """
+
+    dtype: str
+    kind: str
+    order: tuple[int, ...]
+    sized: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostOperand:
+    """An input or output of a host call; `ndim` -1 is a scalar."""
+
+    dtype: str
+    ndim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What a call needs to know of a program beside its code.
+
+    Attributes:
+        arguments: number of argument slots.
+        arrays: argument slots that are arrays. Slots in neither list are not read.
+        scalars: (argument slot, dtype) of those that are numbers.
+        dim_count: length of the array of sizes that `prepare` fills.
+        values: for each site the dtypes of the values of its message.
+        hosts: for each site of a host call its inputs and outputs.
+    """
+
+    arguments: int
+    arrays: tuple[int, ...]
+    scalars: tuple[tuple[int, str], ...]
+    dim_count: int
+    results: tuple[ResultSlot, ...]
+    values: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    hosts: dict[int, tuple[tuple[HostOperand, ...], tuple[HostOperand, ...]]] = field(default_factory=dict)
+
+    def to_plain(self) -> dict[str, Any]:
+        """As numbers, strings, lists and dicts, for a JSON file."""
+        return {
+            "arguments": self.arguments,
+            "arrays": list(self.arrays),
+            "scalars": [list(s) for s in self.scalars],
+            "dim_count": self.dim_count,
+            "results": [[r.dtype, r.kind, list(r.order), r.sized] for r in self.results],
+            "values": {str(site): list(names) for site, names in self.values.items()},
+            "hosts": {
+                str(site): [[[o.dtype, o.ndim] for o in side] for side in sides] for site, sides in self.hosts.items()
+            },
+        }
+
+    @staticmethod
+    def from_plain(plain: Mapping[str, Any]) -> Interface:
+        """The interface that `to_plain` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: something else was written there.
+        """
+        return Interface(
+            int(plain["arguments"]),
+            tuple(int(slot) for slot in plain["arrays"]),
+            tuple((int(slot), str(name)) for slot, name in plain["scalars"]),
+            int(plain["dim_count"]),
+            tuple(ResultSlot(str(d), str(kind), tuple(order), bool(sized)) for d, kind, order, sized in plain["results"]),
+            {int(site): tuple(names) for site, names in plain["values"].items()},
+            {
+                int(site): (
+                    tuple(HostOperand(str(d), int(n)) for d, n in inputs),
+                    tuple(HostOperand(str(d), int(n)) for d, n in outputs),
+                )
+                for site, (inputs, outputs) in plain["hosts"].items()
+            },
+        )

@@ -1,29 +1,36 @@
 """Joins the stages: captured graph, passes, loops, LLVM text, object code, disk cache.
 
-`compile_graph` is the way to machine code; `Stages` reruns single stages for people to read.
+`compile_graph` is the way to machine code. `Stages` reruns single stages for people to read.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from jitgraph.abi import Interface
 from jitgraph.cache import disk
 from jitgraph.cache.key import digest
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.printer import print_graph
-from jitgraph.observe_events import PassReport
 from jitgraph.passes.pipeline import run_pipeline
 
 if TYPE_CHECKING:
     from jitgraph.codegen.loops import Program
     from jitgraph.runtime.invoke import Executable
+    from jitgraph.target import Target
+
+#: Receives each finished stage: (name, text maker, suffix, milliseconds).
+StageObserver = Callable[[str, Callable[[], str], str, float], None]
+#: Compiled graphs kept in the process, over all functions.
+_CODES_KEPT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +40,196 @@ class CodeOptions:
     fastmath: frozenset[str] = frozenset()
     numerics: Literal["default", "numpy"] = "default"
 
-    def key(self) -> tuple[str, ...]:
-        return (f"fastmath={','.join(sorted(self.fastmath))}", f"numerics={self.numerics}")
+    def apply(self, graph: Graph) -> None:
+        """Write the options into a captured graph, whose text is then all that machine code depends on."""
+        graph.fast_math = self.fastmath
+        if self.numerics == "numpy":
+            from jitgraph.passes.numpy_functions import numpy_functions
+
+            numpy_functions(graph)
+
+
+class Backend(NamedTuple):
+    """The modules that need LLVM, loaded at the first compile."""
+
+    engine: ModuleType
+    invoke: ModuleType
+    llvm_version: str
+
+
+class Generator(NamedTuple):
+    """The modules that make LLVM text, loaded when nothing is cached."""
+
+    lower: ModuleType
+    llvm: ModuleType
+
+
+def backend() -> Backend:
+    """LLVM's engine and the calling of entries."""
+    import llvmlite
+
+    from jitgraph.runtime import engine, invoke
+
+    return Backend(engine, invoke, llvmlite.__version__)
+
+
+def generator() -> Generator:
+    """Lowering and code emission."""
+    from jitgraph.codegen import llvm, lower
+
+    return Generator(lower, llvm)
+
+
+@dataclass(slots=True)
+class Stages:
+    """A captured graph and what the stages make of it, made when first asked for. The captured graph is not changed."""
+
+    captured: Graph
+    observer: Callable[..., None] | None = None
+    _fused: Graph | None = field(default=None, init=False)
+    _final: Graph | None = field(default=None, init=False)
+    _program: Program | None = field(default=None, init=False)
+    _llvm: str | None = field(default=None, init=False)
+
+    def final(self) -> Graph:
+        """The graph behind the last pass, from which loops are made."""
+        if self._final is None:
+            graph = self.captured.clone()
+            run_pipeline(graph, verify=config.verify, observer=self.observer)
+            self._final = graph
+        return self._final
+
+    def after(self, stage: str) -> str:
+        """The graph's text behind a pass (`trace`: as captured).
+
+        Raises:
+            ValueError: no such stage.
+        """
+        if stage == "trace":
+            return print_graph(self.captured)
+        if stage == "loops":
+            from jitgraph.codegen.loops_printer import print_program
+
+            return print_program(self.program())
+        if stage == "llvm":
+            return self.llvm()
+        texts: dict[str, str] = {}
+
+        def observer(_: int, name: str, graph: Graph, *__: Any) -> None:
+            if name == stage:
+                texts[name] = print_graph(graph)
+
+        graph = self.captured.clone()
+        names: list[str] = []
+        run_pipeline(graph, observer=lambda *a: (names.append(a[1]), observer(*a))[1])
+        if stage not in texts:
+            raise ValueError(f"no stage {stage!r}; there are trace, {', '.join(dict.fromkeys(names))}, loops, llvm")
+        return texts[stage]
+
+    def program(self) -> Program:
+        if self._program is None:
+            self._program = generator().lower.lower(self.final())
+        return self._program
+
+    def llvm(self) -> str:
+        if self._llvm is None:
+            from jitgraph.target import host
+
+            self._llvm = generator().llvm.emit_program(self.program(), host())
+        return self._llvm
+
+    def assembly(self) -> str:
+        return str(backend().engine.assembly_of(self.llvm()))
+
+
+class Compiled(NamedTuple):
+    """Machine code and how it came about."""
+
+    executable: Executable
+    source: Literal["memory", "disk", "compiled"]
+    times_ms: dict[str, float]
+
+    @property
+    def deoptimise(self) -> type[Exception]:
+        """What the executable raises when the call is to be run in plain Python."""
+        return backend().invoke.Deoptimise  # type: ignore[no-any-return]
+
+
+_codes: OrderedDict[str, tuple[bytes, dict[str, Any]]] = OrderedDict()
+_codes_lock = threading.Lock()
+
+
+def compile_graph(graph: Graph) -> Compiled:
+    """Machine code for a captured graph: from this process, from the disk cache, or newly made.
+
+    The graph itself is not changed.
+    """
+    from jitgraph.target import host
+
+    tools = backend()
+    target = host()
+    start = time.perf_counter()
+    key = digest(print_graph(graph, loc=False), target.key, tools.llvm_version)
+    times = {"key": 1e3 * (time.perf_counter() - start)}
+    with _codes_lock:
+        known = _codes.get(key)
+    source: Literal["memory", "disk", "compiled"] = "memory"
+    if known is None and not config.dump:
+        entry = disk.load(key)
+        if entry is not None:
+            known, source = (entry.code, entry.header), "disk"
+    if known is None:
+        source = "compiled"
+        known = _generate(graph, target, times)
+        disk.store(key, disk.Entry(known[1], known[0]))
+    with _codes_lock:
+        _codes[key] = known
+        _codes.move_to_end(key)
+        while len(_codes) > _CODES_KEPT:
+            _codes.popitem(last=False)
+    start = time.perf_counter()
+    interface = Interface.from_plain(known[1])
+    hosts = {k: graph.sites[k].call for k in interface.hosts}
+    executable = tools.invoke.Executable(interface, known[0], graph.sites, hosts)
+    times["load"] = 1e3 * (time.perf_counter() - start)
+    return Compiled(executable, source, times)
+
+
+def _generate(graph: Graph, target: Target, times: dict[str, float]) -> tuple[bytes, dict[str, Any]]:
+    """Object code and the header that loading it needs."""
+    from jitgraph.observe.dump import Dumper
+
+    dumper = Dumper.from_config(graph.name)
+    observer = None
+    if dumper is not None:
+        if dumper.wants("trace"):
+            dumper.write(0, "trace", print_graph(graph))
+        observer = dumper.after_pass
+
+    def timed(name: str, make: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        made = make()
+        times[name] = 1e3 * (time.perf_counter() - start)
+        return made
+
+    stages = Stages(graph, observer)
+    timed("passes", stages.final)
+    program = timed("lower", stages.program)
+    text = timed("emit", stages.llvm)
+    if dumper is not None:
+        if dumper.wants("loops"):
+            dumper.write(90, "loops", stages.after("loops"), "txt")
+        if dumper.wants("llvm"):
+            dumper.write(91, "llvm", text, "ll")
+        if dumper.wants("asm"):
+            dumper.write(92, "asm", stages.assembly(), "s")
+    from jitgraph.codegen.interface import interface_of
+
+    tools = backend()
+    code = timed("llvm", lambda: tools.engine.compile_object(text, target))
+    if "compile" in config.log:
+        parts = ", ".join(f"{name} {ms:.1f}" for name, ms in times.items())
+        print(f"jitgraph: compiled {graph.name} (ms: {parts}; {len(code)} bytes)", file=sys.stderr)
+    types = [value.type for value in graph.body.terminator.operands]
+    fresh = types[: len(types) - len(graph.body.terminator.attrs.get("mutates", ()))]
+    return code, interface_of(program, len(graph.args), fresh).to_plain()

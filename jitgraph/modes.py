@@ -50,6 +50,8 @@ class TraceMode:
         self.order = 0
         self.closed = False
         self._counts: dict[str, int] = {}
+        #: How a mask was computed to the symbol of its number of true elements.
+        self._masks: dict[Any, Dim] = {}
 
     # --- operators
 
@@ -240,7 +242,15 @@ class TraceMode:
             else:
                 axes.append(AxisMap(0, ne1(d), k))
                 sizes.append(target)
-        return self.view(value, IndexMap(tuple(sizes), tuple(axes)))
+        map = IndexMap(tuple(sizes), tuple(axes))
+        if all(m.axis == k and m.step == 1 for k, m in enumerate(axes)):
+            return self.renamed(value, map)
+        return self.view(value, map)
+
+    def renamed(self, value: Value, map: IndexMap) -> Value:
+        """`value` with sizes that are known to be equal to its own: memory order and all stay."""
+        t = TensorType(value.type.dtype, map.shape, "array", value.type.layout)
+        return self.builder.emit(REGISTRY["view"], [value], [t], {"map": map}).result
 
     def compare(self, op: str, a: DimLike, b: DimLike) -> Value:
         """A comparison of sizes at run time."""
@@ -251,6 +261,13 @@ class TraceMode:
         for c in conditions[1:]:
             total = self.builder.apply(REGISTRY["logical_or"], total, c)[0]
         return total
+
+    def counted(self, mask: Value, count: Dim) -> None:
+        """Note that `count` elements of `mask` are true: masks computed alike give sizes that are known to be equal."""
+        key = _recipe(mask, 6)
+        known = self._masks.setdefault(key, count)
+        if known is not count:
+            self.builder.assume_equal(known, count)
 
     # --- checks
 
@@ -403,6 +420,19 @@ def constant_of(value: Any) -> Any:
         return None
     known = producer.attrs["value"]
     return known[()] if isinstance(known, np.ndarray) else known
+
+
+def _recipe(value: Value, depth: int) -> Any:
+    """Equal for values that are computed alike, by elementwise operators, from the same values."""
+    producer = value.producer
+    if producer is None or depth == 0:
+        return value
+    if producer.defn.name == "constant" and not value.type.shape:
+        return ("constant", value.type.kind, value.type.dtype, repr(producer.attrs["value"]))
+    if _ELEMENTWISE not in producer.defn.traits and producer.defn.name not in ("view", "dim"):
+        return value
+    attrs = tuple((k, str(v)) for k, v in producer.attrs.items())
+    return (producer.defn.name, attrs, *[_recipe(v, depth - 1) for v in producer.operands])
 
 
 def shape_text(shape: Shape) -> str:

@@ -6,6 +6,12 @@ import linecache
 from dataclasses import dataclass
 from os.path import basename
 from types import CodeType
+from typing import Any
+
+
+#: Positions of each instruction by the identity of the code object, which is kept alive here; and the places made of them.
+_positions: dict[int, tuple[CodeType, list[Any]]] = {}
+_places: dict[tuple[int, int], SourceLoc] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +26,18 @@ class SourceLoc:
     @staticmethod
     def of_instruction(code: CodeType, offset: int) -> SourceLoc:
         """The place of the bytecode instruction at `offset` of `code`."""
-        for at, (line, _, column, _) in enumerate(code.co_positions()):
-            if at * 2 == offset:
-                return SourceLoc(code.co_filename, line or code.co_firstlineno, (column or 0) + 1, code.co_name)
-        return SourceLoc(code.co_filename, code.co_firstlineno, 0, code.co_name)
+        key = (id(code), offset)
+        found = _places.get(key)
+        if found is None:
+            positions = _positions.get(id(code))
+            if positions is None:
+                positions = (code, list(code.co_positions()))
+                _positions[id(code)] = positions
+            at = offset // 2
+            line, _, column, _ = positions[1][at] if 0 <= at < len(positions[1]) else (None, None, None, None)
+            found = SourceLoc(code.co_filename, line or code.co_firstlineno, 0 if column is None else column + 1, code.co_name)
+            _places[key] = found
+        return found
 
     @property
     def text(self) -> str:

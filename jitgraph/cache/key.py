@@ -1,17 +1,15 @@
 """The key of a compiled graph: a digest of everything the machine code depends on.
 
 Invariants:
-1. The captured graph's canonical text (no locations), which holds types, guards, constants and check messages.
-2. Options that change code: fast-math flags, numerics.
-3. Versions: jitgraph's code generator, llvmlite (LLVM), NumPy (its loops, its BLAS and its summation order are relied on).
-4. The CPU: name and features.
+1. The captured graph's canonical text (no locations), which holds types, guards, constants, check messages and fast-math flags.
+2. Versions: jitgraph's code generator, llvmlite (LLVM), NumPy (its loops, its BLAS and its summation order are relied on).
+3. The CPU: name and features.
 Argument and captured array contents are not in it: they are arguments.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -26,14 +24,13 @@ def generator() -> str:
     return hashlib.sha256(repr(stats).encode()).hexdigest()
 
 
-def digest(canonical_text: str, options: Iterable[str], cpu: str, llvm: str) -> str:
+def digest(canonical_text: str, cpu: str, llvm: str) -> str:
     """A hex key of 64 characters.
 
     Args:
         canonical_text: the captured graph printed without locations.
-        options: the options that change code, as text.
         cpu: the CPU's name and features.
         llvm: version of llvmlite.
     """
-    text = "\x00".join((generator(), llvm, np.__version__, cpu, *options, canonical_text))
+    text = "\x00".join((generator(), llvm, np.__version__, cpu, canonical_text))
     return hashlib.sha256(text.encode()).hexdigest()

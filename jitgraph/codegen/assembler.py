@@ -95,7 +95,10 @@ class Assembler:
         flags: fast-math flags for every floating-point instruction that follows, such as `"reassoc contract"`.
     """
 
-    __slots__ = ("_count", "_declared", "_flags", "_open", "_phis", "_splats", "block", "has_avx512", "has_fma", "lines")
+    __slots__ = (
+        *("_count", "_declared", "_flags", "_open", "_phis", "_splats"),
+        *("block", "has_avx512", "has_fma", "lines"),
+    )
 
     def __init__(
         self, *, has_fma: bool = True, has_avx512: bool = False, flags: str = "", entry: str = "entry"

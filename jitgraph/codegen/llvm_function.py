@@ -415,7 +415,7 @@ class FunctionEmitter:
 
     def offset(self, buffer: Buffer, index: tuple[DimLike, ...]) -> DimLike:
         """Byte offset of an element."""
-        key = (buffer.name, index)
+        key = (index, buffer.strides)
         found = self._offsets.get(key)
         if found is None:
             found = 0

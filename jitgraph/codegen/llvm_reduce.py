@@ -8,15 +8,13 @@ recursion is a loop with a stack of what is still to do: the size of a right hal
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from jitgraph.codegen.assembler import V
 from jitgraph.codegen.llvm_control import VectorBody, lanes_for, tail_mask
-from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter
+from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Level
 from jitgraph.codegen.llvm_scalar import compare
-from jitgraph.codegen.loops import Const, Part, Reduce, Stmt, Store, Var
+from jitgraph.codegen.loops import Part, Reduce, Stmt, Store, Var
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, walk
 from jitgraph.errors import InternalError
 
@@ -29,8 +27,7 @@ def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
     """Parts of one order share a pass over the elements; different orders take one each, stores go with the last."""
     groups: dict[tuple[object, ...], list[Part]] = {}
     for part in s.parts:
-        order = "serial" if f.target.lanes(1) < 2 * _WIDTH and part.order == "free" else part.order
-        groups.setdefault((order, part.chunk), []).append(part)
+        groups.setdefault((part.order, part.chunk), []).append(part)
     stores = any(isinstance(x, Store) for x in walk(s.body))
     for k, ((order, _), parts) in enumerate(groups.items()):
         body = s.body
@@ -120,7 +117,7 @@ def _init(f: FunctionEmitter, p: Part) -> V:
 
 
 def _serial(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
-    """Scalar loop. With `init` None, min and max begin with their identity, argmax and argmin with no position."""
+    """Scalar loop; min and max begin with their identity if `init` is None."""
     a = f.a
     extent = f.dim(s.extent)
     done, loop, start = a.fresh_label("reduce.done"), a.fresh_label("reduce.loop"), a.fresh_label("reduce")
@@ -148,7 +145,6 @@ def _serial(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) 
         if p.kind in ("argmax", "argmin"):
             best, position = states[k : k + 2]
             better = _better(f, p, value, best)
-            better = a.or_(better, a.and_(a.icmp("eq", at, V("0", I64)), V("true", "i1")))
             nexts += [a.select(better, value, best), a.select(better, at, position)]
             k += 2
         else:
@@ -267,11 +263,11 @@ class _Accumulator:
         return result
 
 
-def _interleave(summary: Summary, lanes: int, widest: int) -> int:
+def _interleave(summary: Summary) -> int:
     """Vectors per turn: several hide the latency of the accumulation, where the body is small."""
     if summary.calls or summary.nested or summary.checks or summary.statements > 16:
         return 1
-    return 2 if summary.statements > 6 or lanes * widest > 64 else 4
+    return 2 if summary.statements > 6 else 4
 
 
 def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
@@ -282,7 +278,7 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
         widest = 8
     lanes = s.lanes or lanes_for(f, widest)
     accumulators = [_Accumulator(f, p, lanes) for p in parts]
-    count = _interleave(summary, lanes, widest)
+    count = _interleave(summary)
     early = len(parts) == 1 and parts[0].kind in ("any", "all") and not summary.checks and not summary.stored
     extent = f.dim(s.extent)
     step = lanes * count
@@ -305,7 +301,7 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
     for k in range(count):
         here = first if k == 0 else a.add(first, V(str(k * lanes), I64))
         vector.at(here, None, level)
-        vector.f.hoist_loads = frozenset() if False else None  # the loop may not run: nothing may be read in front of it
+        f.hoist_loads = None  # the loop may not run: nothing may be read in front of it
         f.statements(body)
         for acc in accumulators:
             size = len(acc.initial())
@@ -471,11 +467,8 @@ def _pairwise(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]
         f.values[p.result.name] = value
 
 
-def _leaf(f: FunctionEmitter, vector: VectorBody, level: object, parts: list[Part], place: V, count: V) -> list[V]:
+def _leaf(f: FunctionEmitter, vector: VectorBody, level: Level, parts: list[Part], place: V, count: V) -> list[V]:
     """The sums of a leaf of at most 128 elements."""
-    from jitgraph.codegen.llvm_function import Level
-
-    assert isinstance(level, Level)
     a, zero = f.a, V("0", I64)
     nothing = [a.const(-0.0, TYPES[p.value.dtype]) for p in parts]
     start = [a.const(-0.0, TYPES[p.value.dtype], _WIDTH) for p in parts]
@@ -534,7 +527,3 @@ def _combine_lanes(f: FunctionEmitter, x: V) -> V:
         odd = a.shuffle(x, None, range(1, x.lanes, 2))
         x = a.fadd(even, odd)
     return x
-
-
-Combine = Callable[[V, V], V]
-__all__ = ["Const", "combine", "emit_reduce", "identity"]

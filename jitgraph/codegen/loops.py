@@ -263,10 +263,11 @@ class Host:
 
 @dataclass(slots=True)
 class SetResult:
-    """Store a scalar into result slot `slot`."""
+    """Store a scalar into result slot `slot`; `is_numpy` tells a NumPy float from a Python one (kind `maybe_np_float`)."""
 
     slot: int
     value: Operand
+    is_numpy: Operand | None = None
 
 
 Stmt: TypeAlias = Union[
@@ -315,6 +316,7 @@ class Program:
         scratch_bytes: size of the arena, a dim over `dims`.
         sites: what checks and host calls name.
         tables: small constant arrays that the entry reads (C order), by the buffer that names them.
+        fast_math: LLVM's fast-math flags for all floating-point instructions.
     """
 
     name: str
@@ -328,3 +330,4 @@ class Program:
     scratch_bytes: DimLike
     sites: list[Site]
     tables: list[tuple[Buffer, np.ndarray]] = field(default_factory=list)
+    fast_math: frozenset[str] = frozenset()

@@ -29,6 +29,7 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.lower_nest import Axis, affine, nest
 from jitgraph.codegen.lower_scalar import Frame, KernelFrame, LetBuilder, constant
+from jitgraph.codegen.lower_targets import UPDATES
 from jitgraph.codegen.lower_views import Memory, broadcast_index, free_symbols, reindex, reshape_memory, simplify_index
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike, symbol
@@ -41,11 +42,10 @@ if TYPE_CHECKING:
 
 Index: TypeAlias = tuple[DimLike, ...]
 Key: TypeAlias = tuple[Value, Index]
-Place: TypeAlias = Union[Operand, Memory]
+#: Where a value lies: a scalar, memory, or another value that it stands for and that is computed where it is read.
+Place: TypeAlias = Union[Operand, Memory, Value]
 Finish: TypeAlias = "Callable[[list[Operand]], Operand | Key]"
 
-#: Ops whose result is the next version of operand `base_operand(op)`.
-UPDATES: dict[str, int] = {"write": 1, "scatter_add": 0, "expand": 0}
 #: Work that is cheaper to repeat than to store and load again; a transcendental function costs more.
 RECOMPUTE_COST = 12
 _COSTS = {"div": 4, "floordiv": 6, "mod": 6, "fmod": 6, "sqrt": 5, "reciprocal": 4, "pow": 20, "take": 6}
@@ -128,6 +128,8 @@ class Evaluator:
             if isinstance(place, Memory):
                 memory = place
                 return (), lambda _: self.load(memory, index)
+            if isinstance(place, Value):
+                return ((place, index),), _same
             scalar = place
             return (), lambda _: self.frame.scalar(scalar)
         op = value.producer
@@ -600,10 +602,17 @@ REDUCE: Callable[[Group, Nest], None]
 SPECIAL: dict[str, Callable[[Group, Op, Root], None]] = {}
 
 
-def finish_kernel(low: Lowering, group: Group, scalars: Sequence[Value], name: str, origin: list[str]) -> list[Operand]:
-    """Make a function of what the group emitted and call it; the scalars wanted of it, in the entry."""
+def origin_of(ops: Iterable[Op]) -> list[str]:
+    """Names of ops with the user's lines."""
+    return [f"{o.name} @ {o.loc}" if o.loc is not None else o.name for o in ops]
+
+
+def finish_kernel(
+    low: Lowering, group: Evaluator, scalars: Sequence[Value | Operand], name: str, origin: list[str]
+) -> list[Operand]:
+    """Make a function of what was emitted and call it; the scalars wanted of it, in the entry."""
     frame = group.frame
-    inside = [_scalar_of(group, v) for v in scalars]
+    inside = [_scalar_of(group, v) if isinstance(v, Value) else v for v in scalars]
     if not isinstance(frame, KernelFrame):
         return inside
     rows = [Alloc(frame.buffer(b), "row") for b in low.row_buffers]
@@ -622,7 +631,7 @@ def finish_kernel(low: Lowering, group: Group, scalars: Sequence[Value], name: s
     return list(results)
 
 
-def _scalar_of(group: Group, value: Value) -> Operand:
+def _scalar_of(group: Evaluator, value: Value) -> Operand:
     slot = group.slots.get(value)
     if slot is not None and not isinstance(slot.place, Memory):
         return slot.place
@@ -630,5 +639,3 @@ def _scalar_of(group: Group, value: Value) -> Operand:
     return group.at(value, ())
 
 
-def buffer_of(place: Place | None) -> Buffer | None:
-    return place.buffer if isinstance(place, Memory) and place.map is None else None

@@ -26,7 +26,6 @@ from jitgraph.codegen.loops import (
     While,
 )
 from jitgraph.ir.dims import Dim, DimLike, floordiv, mod, symbols
-from jitgraph.ir.layouts import _groups
 from jitgraph.ir.types import IndexMap, Layout, Shape
 
 
@@ -99,10 +98,52 @@ def broadcast_index(index: tuple[DimLike, ...], shape: Shape) -> tuple[DimLike, 
     return tail
 
 
+def axis_groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
+    """Runs of axes (of size other than 1) of two shapes of one reshape with equal products: [n, m, k] to [n, m * k] gives
+    ([0], [0]) and ([1, 2], [1]). What cannot be told apart ends in one last pair."""
+    left = [k for k, d in enumerate(old) if d != 1]
+    right = [k for k, d in enumerate(new) if d != 1]
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        first_i, first_j = i, j
+        a, b = old[left[i]], new[right[j]]
+        i, j = i + 1, j + 1
+        while a != b:
+            if i < len(left) and (_divides(a, b) or j == len(right)):
+                a, i = a * old[left[i]], i + 1
+            elif j < len(right) and (_divides(b, a) or i == len(left)):
+                b, j = b * new[right[j]], j + 1
+            else:
+                i, j = len(left), len(right)
+                break
+        groups.append((left[first_i:i], right[first_j:j]))
+    if i < len(left) or j < len(right):
+        source, target = groups.pop() if groups else ([], [])
+        groups.append((source + left[i:], target + right[j:]))
+    return groups
+
+
+def _divides(a: DimLike, b: DimLike) -> bool:
+    """Whether `a` is a factor of `b` that is seen at once; smaller, for numbers."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a < b
+    if isinstance(b, int):
+        return False
+    if isinstance(a, int):
+        return all(coefficient % a == 0 for _, coefficient in b.terms) if a else False
+    if len(a.terms) > 1:
+        return False
+    (mono, factor), *_ = a.terms
+    return all(
+        coefficient % factor == 0 and all(m.count(atom) >= mono.count(atom) for atom in mono) for m, coefficient in b.terms
+    )
+
+
 def reindex(index: tuple[DimLike, ...], shape: Shape, to: Shape) -> tuple[DimLike, ...]:
     """The index into an array of shape `to` of the element at `index` of its C-order reshape to `shape`."""
     found: list[DimLike] = [0] * len(to)
-    groups = _groups([(k, d) for k, d in enumerate(shape) if d != 1], [(k, d) for k, d in enumerate(to) if d != 1])
+    groups = axis_groups(shape, to)
     for source, target in groups:
         if not target:
             continue
@@ -138,7 +179,7 @@ def reshape_memory(memory: Memory, shape: Shape, to: Shape) -> Memory | None:
     if buffer is None:
         return None
     strides: list[DimLike] = [0] * len(to)
-    groups = _groups([(k, d) for k, d in enumerate(shape) if d != 1], [(k, d) for k, d in enumerate(to) if d != 1])
+    groups = axis_groups(shape, to)
     for source, target in groups:
         for outer, inner in zip(source, source[1:], strict=False):
             if buffer.strides[outer] != shape[inner] * buffer.strides[inner]:

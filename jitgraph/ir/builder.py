@@ -106,7 +106,8 @@ class Builder:
         producer = value.producer
         if producer is not None and producer.name == "constant" and value.type.ndim == 0:
             with np.errstate(all="ignore"):
-                return self.constant(np.asarray(producer.attrs["value"]).astype(dtype)[()])
+                number = np.asarray(producer.attrs["value"]).astype(dtype)[()]
+            return self.constant(number.item() if value.type.is_python and dtype in _HELD_BY_PYTHON else number)
         return self.apply(REGISTRY["cast"], value, dtype=dtype)[0]
 
     def constant(self, value: Any) -> Value:
@@ -167,6 +168,10 @@ class Builder:
         else:
             self._decided[">=", difference] = truth == (guard == ">=")
         return truth
+
+    def assume_equal(self, a: DimLike, b: DimLike) -> None:
+        """Note that two sizes are equal by construction."""
+        self._decided["==", a - b] = True
 
     def _not_one(self, a: DimLike, b: DimLike) -> bool:
         name = as_symbol(a) if b == 1 else None

@@ -223,11 +223,13 @@ class Site:
     Attributes:
         error: name of the exception class (builtin or of `jitgraph.errors`); "deoptimise" reruns the call in Python.
         message: a format string; `{0}` is the first value operand of the check.
+        call: the Python function behind a `host_call`, or the exception class where `error` names one of the user's.
     """
 
     error: str
     message: str
     loc: SourceLoc | None = None
+    call: Any = field(default=None, compare=False)
 
 
 class Graph:

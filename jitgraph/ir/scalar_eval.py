@@ -1,8 +1,8 @@
 """`NumpyScalar`: the `Scalar` protocol on NumPy arrays and scalars, one array standing for all its elements.
 
-The interpreter of loops and the tests of records run lowerings with it. Callers silence NumPy's floating-point warnings.
-What the protocol leaves undefined (a zero divisor, a shift by the width, a float out of the integer's range) is an
-`InternalError` here: a lowering that reaches it is wrong.
+The interpreter of loops and the tests of records run lowerings with it. Callers silence NumPy's warnings.
+What the protocol leaves undefined (a zero divisor, a shift by the width, a float out of an integer's range) is
+an `InternalError` here: a lowering that reaches it is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PREDICATES: dict[str, Callable[[Any, Any], Any]] = {
     "ge": np.greater_equal,
     "uno": lambda a, b: np.isnan(a) | np.isnan(b),
 }
-_C_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
+_NUMPY_NAMES = {"pow": "power"}
 _BY_ELEMENT: dict[str, Callable[[float], float]] = {"erf": math.erf, "erfc": math.erfc}
 
 
@@ -86,11 +86,13 @@ class NumpyScalar:
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """a * b + c rounded once, by exact fractions."""
         operands = np.broadcast_arrays(a, b, c)
-        plain = np.add(np.multiply(a, b), c)
-        result = np.array(plain)
+        with np.errstate(all="ignore"):
+            result = np.array(np.add(np.multiply(a, b), c))
         for i in np.ndindex(result.shape):
             p, q, r = (float(x[i]) for x in operands)
-            if math.isfinite(p) and math.isfinite(q) and math.isfinite(r):
+            if math.isfinite(p) and math.isfinite(q) and math.isinf(r):
+                result[i] = r  # though a * b may overflow
+            elif math.isfinite(p) and math.isfinite(q) and math.isfinite(r):
                 exact = Fraction(p) * Fraction(q) + Fraction(r)
                 if exact:
                     result[i] = _rounded(exact, result.dtype)
@@ -165,7 +167,7 @@ class NumpyScalar:
             x = np.asarray(args[0])
             values = np.array([by_element(v) for v in x.ravel().tolist()], np.float64)
             return values.reshape(x.shape).astype(x.dtype)[()]
-        function = getattr(np, _C_NAMES.get(name, name), None)
+        function = getattr(np, _NUMPY_NAMES.get(name, name), None)
         if function is None:
             raise InternalError(f"no function {name!r}")
         return function(*args)

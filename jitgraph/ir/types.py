@@ -243,72 +243,48 @@ class IndexMap:
         )
 
     def layout(self, base: TensorType) -> Layout:
-        """Memory layout of the view of `base`."""
-        uses: dict[int, int] = {}
-        for base_axis, m in enumerate(self.axes):
-            if m.axis is not None:
-                uses[m.axis] = base_axis
-        zero = [k for k in range(len(self.shape)) if k not in uses or uses[k] in base.layout.zero]
+        """Memory layout of the view; axes of size 1 stand where they leave the others in C (or else F) order."""
         order: list[int] = []
-        breaks: set[int] = set()
-        negative = []
-        base_order = base.layout.order
-        gap = False  # a base axis between the last view axis and the next one was cut away or sliced
-        for position, base_axis in enumerate(base_order):
+        broken: set[int] = set()
+        negative: list[int] = []
+        zero = dict.fromkeys(k for k, d in enumerate(self.shape) if d != 1)
+        #: The stride of the last axis in `order`, in strides of the base axis at hand, as long as the base is gapless.
+        ratio: DimLike = 1
+        gapless = True
+        for position, base_axis in enumerate(base.layout.order):
+            gapless = gapless and position - 1 not in base.layout.breaks
+            if base_axis in base.layout.zero or base.shape[base_axis] == 1:
+                continue
             m = self.axes[base_axis]
-            continues = position > 0 and (position - 1) not in base.layout.breaks
-            whole = m.axis is not None and m.step == 1 and m.offset == 0 and self.shape[m.axis] == base.shape[base_axis]
-            if m.axis is None:
-                gap = gap or base.shape[base_axis] != 1
+            ratio = ratio * base.shape[base_axis]
+            if m.axis is None or self.shape[m.axis] == 1:
                 continue
-            if order and (gap or not continues or not (whole or _sign(m.step) < 0 and self._reverses(m, base.shape[base_axis]))):
-                breaks.add(len(order) - 1)
             if m.axis in order:  # a diagonal: two base axes step together
-                breaks.update((max(order.index(m.axis) - 1, 0), len(order) - 1))
-                gap = True
+                at = order.index(m.axis)
+                broken.update(order[max(at - 1, 0) : at + 1])
                 continue
+            if order and not (gapless and ratio == self.shape[m.axis] * m.step):
+                broken.add(order[-1])
             order.append(m.axis)
-            gap = abs(m.step) != 1 if isinstance(m.step, int) else True
+            zero.pop(m.axis, None)
+            ratio, gapless = m.step, True
             if (_sign(m.step) < 0) != (base_axis in base.layout.negative):
                 negative.append(m.axis)
-        if order and (gap or len(base_order) - 1 in base.layout.breaks or any(self.axes[a].axis is None and base.shape[a] != 1 for a in base_order[-1:])):
-            breaks.add(len(order) - 1)
-        if len({k in negative for k in order}) > 1:  # a run of mixed signs never merges
-            breaks.update(k for k in range(len(order) - 1) if (order[k] in negative) != (order[k + 1] in negative))
-        free = [k for k in range(len(self.shape)) if k not in order]
-        if 1 in self.shape:
-            return self._without_units(order, free, breaks, negative, zero)
-        return Layout(tuple(order + free), tuple(sorted(breaks)), tuple(sorted(negative)), tuple(zero))
-
-    def _without_units(
-        self, order: list[int], free: list[int], breaks: set[int], negative: list[int], zero: list[int]
-    ) -> Layout:
-        """The layout in canonical form: an axis of size 1 has no stride that matters, and stands where it leaves the
-        others in C (or else F) order."""
-        unit = [k for k, d in enumerate(self.shape) if d == 1]
-        real = [k for k in order if k not in unit]
-        broken = []
-        for j, k in enumerate(real):
-            end = order.index(real[j + 1]) if j + 1 < len(real) else len(order)
-            if any(position in breaks for position in range(order.index(k), end)):
-                broken.append(k)
-        placed = real + [k for k in free if k not in unit]
-        if placed == sorted(placed):
-            placed = list(range(len(self.shape)))
-        elif placed == sorted(placed, reverse=True):
-            placed = list(range(len(self.shape)))[::-1]
-        else:
-            for k in reversed(unit):
-                placed.insert(placed.index(k + 1) if k + 1 < len(self.shape) else len(placed), k)
-        return Layout(
-            tuple(placed),
-            tuple(sorted(placed.index(k) for k in broken)),
-            tuple(sorted(k for k in negative if k not in unit)),
-            tuple(k for k in zero if k not in unit),
-        )
-
-    def _reverses(self, m: AxisMap, size: DimLike) -> bool:
-        return m.axis is not None and m.step == -1 and self.shape[m.axis] == size
+        if order and not (gapless and ratio in (1, -1) and len(base.layout.order) - 1 not in base.layout.breaks):
+            broken.add(order[-1])
+        placed = [*order, *zero]
+        ndim = len(self.shape)
+        if len(placed) < ndim:
+            if placed == sorted(placed):
+                placed = list(range(ndim))
+            elif placed == sorted(placed, reverse=True):
+                placed = list(range(ndim - 1, -1, -1))
+            else:
+                for k in range(ndim - 1, -1, -1):
+                    if self.shape[k] == 1:
+                        placed.insert(placed.index(k + 1) if k + 1 < ndim else len(placed), k)
+        breaks = tuple(at for at, k in enumerate(placed) if k in broken)
+        return Layout(tuple(placed), breaks, tuple(sorted(negative)), tuple(zero))
 
     def __str__(self) -> str:
         heads = ", ".join(f"d{k}: {d}" for k, d in enumerate(self.shape))

@@ -8,6 +8,8 @@ from itertools import count
 from pathlib import Path
 
 from jitgraph.config import config
+from jitgraph.ir.graph import Graph
+from jitgraph.ir.printer import print_graph
 
 _compiles = count(1)
 
@@ -50,3 +52,9 @@ class Dumper:
             else:
                 return
         print(text, file=sys.stderr)
+
+    def after_pass(self, index: int, name: str, graph: Graph, before: int, after: int, wall_ms: float) -> None:
+        """Observer of the pipeline: the graph behind a pass, under a line with op counts and time."""
+        if self.wants(name):
+            changed = f"{before} -> {after} ops" if before != after else f"{after} ops"
+            self.write(index + 1, name, f"# after {name} ({index + 1}): {changed}, {wall_ms:.2f} ms\n{print_graph(graph)}")

@@ -1,8 +1,8 @@
 """Elementwise operators: arithmetic, comparisons, logic, bits, rounding, selection and casts.
 
 Operands have the loop dtype that the type rule answered; the scalar lowerings give NumPy's bits, except for `pow` on
-floats. Gradients at kinks: a tie of maximum and minimum shares the cotangent equally, `abs` and `sign` have 0 at 0, `clip`
-passes it to `x` on the closed interval; rounding has the gradient zero.
+floats. Gradients at kinks: a tie of maximum and minimum shares the cotangent equally, `abs` has 0 at 0, `clip` passes
+it to `x` on the closed interval; `sign` and rounding have the gradient zero.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy._core.umath import clip as _clip_ufunc  # the ufunc behind np.clip, which has the type rule
+from numpy._core import umath
 
 from jitgraph import dtypes
 from jitgraph.errors import DTypeError
@@ -20,17 +20,16 @@ from jitgraph.ir.types import PYTHON_KINDS, Kind, TensorType, elementwise_layout
 from jitgraph.ops import lowering as low
 from jitgraph.ops.families import (
     ELEMENTWISE,
-    _weak_or_strong,
     binary,
     broadcast_shapes,
     constant_of,
     define,
-    dtype_code,
     dtype_of,
     fresh_layout,
     no_gradient,
     predicate,
     promote,
+    require_one_dtype,
     require_supported,
     ufunc_rule,
     unary,
@@ -45,7 +44,6 @@ unary(
     "|x|.",
     low.absolute,
     vjp=lambda b, ct, y, x: (b.mul(ct, b.sign(x)),),
-    numpy=(np.absolute, np.fabs),
 )
 unary("sign", np.sign, "-1, 0 or 1 by the sign of x; NaN of NaN.", low.sign, vjp=no_gradient)
 unary("square", np.square, "x * x.", low.square, vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(x, 2.0)),))
@@ -230,7 +228,7 @@ binary(
 
 unary("floor", np.floor, "The greatest whole number not above x.", low.rounding("floor"), vjp=no_gradient)
 unary("ceil", np.ceil, "The least whole number not below x.", low.rounding("ceil"), vjp=no_gradient)
-unary("trunc", np.trunc, "x without its fraction.", low.rounding("trunc"), vjp=no_gradient, numpy=(np.trunc, np.fix))
+unary("trunc", np.trunc, "x without its fraction.", low.rounding("trunc"), vjp=no_gradient)
 unary("rint", np.rint, "The nearest whole number, halves to even.", low.rounding("rint"), vjp=no_gradient)
 
 # --------------------------------------------------------------------------------------------------------- selection
@@ -240,7 +238,7 @@ def _where_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     """`np.where` always gives an array, 0-d too."""
     condition, a, b = types
     if "maybe_np_float" in (a.kind, b.kind):
-        _weak_or_strong("where", (a, b), lambda codes: (promote("where", [_typed(c) for c in codes]),))
+        require_one_dtype("where", (a, b), lambda codes: (promote("where", [_typed(c) for c in codes]),))
     dtype = promote("where", (a, b))
     require_supported("where", (condition.dtype,))
     shape = broadcast_shapes(types)
@@ -269,6 +267,10 @@ define(
     numpy=(np.where,),
     arity=3,
 )
+
+
+#: The ufunc behind `np.clip`; it has the type rule.
+_clip_ufunc: np.ufunc = umath.clip  # type: ignore[attr-defined]
 
 
 def _clip_vjp(b: Any, ct: Any, y: Any, x: Any, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
@@ -303,8 +305,7 @@ def _cast_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     dtype: np.dtype = attrs["dtype"]
     require_supported("cast", (x.dtype, dtype))
     if x.kind == "array":
-        order = elementwise_layout(x.ndim, types).order
-        return Signature((None,), (TensorType(dtype, x.shape, "array", fresh_layout(order, x.shape)),))
+        return Signature((None,), (TensorType(dtype, x.shape, "array", fresh_layout(x.layout.order, x.shape)),))
     kind: Kind = "np_scalar"
     if x.is_python and dtype in (dtypes.BOOL, dtypes.I64, dtypes.F64):
         kind = python_kind_of(dtype)
@@ -322,7 +323,7 @@ define(
     "cast",
     "x in another dtype, as `astype`.",
     _cast_infer,
-    lambda x, dtype: np.asarray(x).astype(dtype)[()] if np.ndim(x) == 0 else x.astype(dtype),
+    lambda x, dtype: x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()],
     lower=low.cast,
     vjp=_cast_vjp,
     jvp=lambda b, tangents, y, x, dtype: b.cast(tangents[0], dtype=dtype) if dtype.kind == "f" else None,
@@ -373,7 +374,7 @@ def _overflow_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
 
 def _overflows(operation: Any) -> Any:
     def evaluate(a: Any, b: Any) -> Any:
-        exact = operation(np.asarray(a, object), np.asarray(b, object))
+        exact = operation(np.asarray(a).astype(object), np.asarray(b).astype(object))
         return np.asarray((exact < -(2**63)) | (exact >= 2**63), bool)[()]
 
     return evaluate

@@ -3,7 +3,7 @@
 Type rules answer in a fixed way:
 1. dtypes are those of `ufunc.resolve_dtypes`, Python numbers weak (NEP 50); what NumPy refuses is a `DTypeError` with
    NumPy's words. A weak Python integer fits its loop dtype: the front end has seen to that.
-2. Operators on Python numbers alone follow Python: bools count as integers in arithmetic, the result is a Python number.
+2. Operators on Python numbers alone follow Python: bools count as integers in arithmetic, results are Python numbers.
 3. With an axis the result is an array; otherwise NumPy's ufuncs give a NumPy scalar, whatever the operands were.
 4. Axes of operands equal the result's, are literally 1, or are missing; anything else is a `ShapeError`.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,6 +73,8 @@ def loop_dtypes(name: str, ufunc: np.ufunc, codes: tuple[DTypeCode, ...]) -> tup
     Raises:
         DTypeError: NumPy has no such loop, or it needs a dtype that is not supported.
     """
+    if all(code is int for code in codes):  # comparisons of Python integers would resolve to object
+        codes = (dtypes.I64,) * len(codes)
     try:
         found = ufunc.resolve_dtypes((*codes, *(None,) * ufunc.nout))
     except TypeError as error:
@@ -112,7 +115,7 @@ def scalar_kind(types: Sequence[TensorType], dtype: np.dtype) -> Kind:
     return "py_int" if dtype == dtypes.U64 else python_kind_of(dtype)
 
 
-def _weak_or_strong(name: str, types: Sequence[TensorType], rule: Callable[..., tuple[np.dtype, ...]]) -> None:
+def require_one_dtype(name: str, types: Sequence[TensorType], rule: Callable[..., tuple[np.dtype, ...]]) -> None:
     """A float that is a Python float on one path and `np.float64` on another must not change the dtype."""
     weak = rule(tuple(float if t.kind == "maybe_np_float" else dtype_code(t) for t in types))
     if weak != rule(tuple(dtype_code(t) for t in types)):
@@ -150,7 +153,7 @@ def broadcast_shapes(types: Sequence[TensorType]) -> Shape:
             a, b = longer[k], shorter[k]
             if a == 1:
                 merged[k] = b
-            elif a != b and b != 1:
+            elif b not in (1, a):
                 texts = " ".join(shape_text(u.shape) for u in types)
                 raise ShapeError(f"operands could not be broadcast together with shapes {texts}")
         shape = tuple(merged)
@@ -163,9 +166,9 @@ def canonical_order(order: Sequence[int], shape: Shape) -> tuple[int, ...]:
         return tuple(order)
     real = [k for k in order if shape[k] != 1]
     ndim = len(shape)
-    if all(a < b for a, b in zip(real, real[1:], strict=False)):
+    if all(a < b for a, b in pairwise(real)):
         return tuple(range(ndim))
-    if all(a > b for a, b in zip(real, real[1:], strict=False)):
+    if all(a > b for a, b in pairwise(real)):
         return tuple(range(ndim - 1, -1, -1))
     for k in range(ndim - 1, -1, -1):
         if shape[k] == 1:
@@ -194,9 +197,8 @@ def elementwise_type(types: Sequence[TensorType], dtype: np.dtype) -> TensorType
 def ufunc_rule(name: str, ufunc: np.ufunc, *, python_bool: bool = False) -> Infer:
     """The type rule of a ufunc with one result.
 
-    Args:
-        python_bool: Python bools stay bools (comparisons, logic); otherwise, among Python numbers alone, they count as
-            integers, as in `True + True`.
+    With `python_bool` Python bools stay bools (comparisons, logic); without it they count as integers among Python
+    numbers alone, as in `True + True`.
     """
     scalars: dict[tuple[tuple[np.dtype, Kind], ...], Signature] = {}
 
@@ -215,7 +217,7 @@ def ufunc_rule(name: str, ufunc: np.ufunc, *, python_bool: bool = False) -> Infe
         codes = tuple(dtype_code(t) for t in types)
         for t in types:
             if t.kind == "maybe_np_float":
-                _weak_or_strong(name, types, lambda c: loop_dtypes(name, ufunc, c))
+                require_one_dtype(name, types, lambda c: loop_dtypes(name, ufunc, c))
             elif t.kind == "py_bool" and not python_bool and all(u.is_python for u in types):
                 codes = tuple(int if u.kind == "py_bool" else dtype_code(u) for u in types)
         found = loop_dtypes(name, ufunc, codes)

@@ -1,7 +1,7 @@
-"""Mathematical functions, lowered to the vector math library by C's names.
+"""Mathematical functions, lowered to the vector math library by name.
 
-`ulp` bounds the distance of compiled results from the true value, on the whole domain of the function; eager results are
-NumPy's own. `domain` is where differential tests draw from, besides the special values.
+`ulp` bounds the distance of compiled results from the true value, on the whole domain of the function; eager results
+are NumPy's own. `domain` is where differential tests draw from, besides the special values.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ unary(
     low.call("expm1"),
     vjp=lambda b, ct, y, x: (b.mul(ct, b.add(y, 1.0)),),
     domain=(-50.0, 710.0),
-    ulp=1.3,
+    ulp=1.0,
 )
 unary(
     "log",
@@ -74,7 +74,7 @@ unary(
     low.call("log10"),
     vjp=lambda b, ct, y, x: (b.div(ct, b.mul(x, _LN10)),),
     domain=(0.0, 1e300),
-    ulp=2.0,
+    ulp=1.0,
 )
 unary(
     "log1p",
@@ -89,7 +89,7 @@ unary(
 # ----------------------------------------------------------------------------------------------------- trigonometry
 
 unary(
-    "sin", np.sin, "Sine.", low.call("sin"), vjp=lambda b, ct, y, x: (b.mul(ct, b.cos(x)),), domain=(-1e4, 1e4), ulp=1.3
+    "sin", np.sin, "Sine.", low.call("sin"), vjp=lambda b, ct, y, x: (b.mul(ct, b.cos(x)),), domain=(-1e4, 1e4), ulp=1.0
 )
 unary(
     "cos",
@@ -98,7 +98,7 @@ unary(
     low.call("cos"),
     vjp=lambda b, ct, y, x: (b.neg(b.mul(ct, b.sin(x))),),
     domain=(-1e4, 1e4),
-    ulp=1.3,
+    ulp=1.0,
 )
 unary(
     "tan",
@@ -107,7 +107,7 @@ unary(
     low.call("tan"),
     vjp=lambda b, ct, y, x: (b.mul(ct, b.add(b.square(y), 1.0)),),
     domain=(-1e4, 1e4),
-    ulp=1.5,
+    ulp=1.0,
 )
 unary(
     "sinh",
@@ -116,7 +116,7 @@ unary(
     low.call("sinh"),
     vjp=lambda b, ct, y, x: (b.mul(ct, b.cosh(x)),),
     domain=(-720.0, 720.0),
-    ulp=2.0,
+    ulp=1.0,
 )
 unary(
     "cosh",
@@ -125,7 +125,7 @@ unary(
     low.call("cosh"),
     vjp=lambda b, ct, y, x: (b.mul(ct, b.sinh(x)),),
     domain=(-720.0, 720.0),
-    ulp=2.0,
+    ulp=1.0,
 )
 unary(
     "tanh",
@@ -134,13 +134,13 @@ unary(
     low.call("tanh"),
     vjp=lambda b, ct, y, x: (b.mul(ct, b.sub(1.0, b.square(y))),),
     domain=(-25.0, 25.0),
-    ulp=1.3,
+    ulp=1.0,
 )
 unary(
     "arcsin",
     np.arcsin,
     "Inverse sine, in [-pi/2, pi/2].",
-    low.call("asin"),
+    low.call("arcsin"),
     vjp=lambda b, ct, y, x: (b.div(ct, b.sqrt(b.sub(1.0, b.square(x)))),),
     domain=(-1.0, 1.0),
     ulp=1.0,
@@ -149,7 +149,7 @@ unary(
     "arccos",
     np.arccos,
     "Inverse cosine, in [0, pi].",
-    low.call("acos"),
+    low.call("arccos"),
     vjp=lambda b, ct, y, x: (b.neg(b.div(ct, b.sqrt(b.sub(1.0, b.square(x))))),),
     domain=(-1.0, 1.0),
     ulp=1.0,
@@ -158,7 +158,7 @@ unary(
     "arctan",
     np.arctan,
     "Inverse tangent, in [-pi/2, pi/2].",
-    low.call("atan"),
+    low.call("arctan"),
     vjp=lambda b, ct, y, x: (b.div(ct, b.add(b.square(x), 1.0)),),
     domain=(-1e6, 1e6),
     ulp=1.0,
@@ -174,7 +174,7 @@ binary(
     "arctan2",
     np.arctan2,
     "The angle of the point (b, a).",
-    low.call("atan2"),
+    low.call("arctan2"),
     vjp=_arctan2_vjp,
     domain=(-1e6, 1e6),
     ulp=1.0,
@@ -212,7 +212,7 @@ unary(
     vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(y, b.sub(1.0, y))),),
     numpy=(),
     domain=(-750.0, 50.0),
-    ulp=2.0,
+    ulp=1.0,
 )
 unary(
     "erf",
@@ -224,7 +224,7 @@ unary(
     vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(b.exp(b.neg(b.square(x))), _TWO_OVER_ROOT_PI)),),
     numpy=(),
     domain=(-7.0, 7.0),
-    ulp=1.3,
+    ulp=1.0,
 )
 unary(
     "relu",

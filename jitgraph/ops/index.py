@@ -14,7 +14,6 @@ from jitgraph.ir.opdef import Attrs, Signature, Trait
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
 from jitgraph.ops.families import (
     MOVEMENT,
-    broadcast_shapes,
     define,
     no_gradient,
     product,
@@ -24,6 +23,7 @@ from jitgraph.ops.families import (
     shape_text,
     zeros_like,
 )
+from jitgraph.ops.shape import require_fits
 
 #: Binds a symbol, so that it stands where it is as long as the symbol is used.
 _BINDING = frozenset({Trait.MOVEMENT, Trait.BINDS, Trait.OPAQUE})
@@ -66,8 +66,7 @@ def _scatter_add_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     require_integer("scatter_add", index)
     _require_axis(attrs["axis"], base)
     shape = _taken_shape(base, index, attrs["axis"])
-    if broadcast_shapes((TensorType(base.dtype, shape), values)) != shape:
-        raise ShapeError(f"could not broadcast values of shape {shape_text(values.shape)} into {shape_text(shape)}")
+    require_fits(values.shape, shape)
     return Signature((None, dtypes.I64, base.dtype), (TensorType(base.dtype, base.shape, "array", base.layout),))
 
 

@@ -1,8 +1,8 @@
 """Reductions over axes, extremes' positions, and running sums.
 
-`axes` are sorted axis numbers, none negative. Sums and products of bools and small integers run in the default integer, as
-in NumPy. The order of a float sum follows from the operand's layout: see `reduction_plan`. A maximum's gradient is shared
-equally among ties, as in JAX.
+`axes` are sorted axis numbers, none negative. Sums and products of bools and small integers run in the default integer,
+as in NumPy. The order of a float sum follows from the operand's layout: see `reduction_plan`. The gradient of a maximum
+is shared equally among ties, as in JAX.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _reverse_sum(b: Any, x: Any, axis: int) -> Any:
 
 
 def _cumprod_parts(b: Any, x: Any, axis: int) -> tuple[Any, Any, Any, Any]:
-    """The mask of zeros, that of the first zero on the axis, x with ones for zeros, the running product past the first zero."""
+    """The zeros, the first zero on the axis, x with ones for zeros, the running product past the first zero."""
     zero = b.eq(x, 0.0)
     first = b.logical_and(zero, b.eq(b.cumsum(zero, axis=axis), 1))
     return zero, first, b.where(zero, 1.0, x), b.cumprod(b.where(first, 1.0, x), axis=axis)

@@ -1,7 +1,7 @@
 """The order in which NumPy (from 2.3) reduces an array, as a plan over symbolic sizes that code generation follows.
 
-For floats the order of additions decides the bits. NumPy walks the axes in the order of falling |stride| (each in its own
-direction, so a reversed axis is read from the far end of memory):
+For floats the order of additions decides the bits. NumPy walks the axes in the order of falling |stride|, each
+in its own direction, so that a reversed axis is read from the far end of memory:
 1. Axes of size 1 play no part. Neighbours merge where the outer one continues the inner one.
 2. If the innermost axis is kept, the reduced axes around it are serial: row after row is added to the row of results.
 3. If it is reduced, the innermost run of reduced axes is one flat sequence, cut into chunks of which each is added
@@ -174,14 +174,16 @@ def model_reduce(x: np.ndarray, axes: Sequence[int], kind: ReduceKind = "sum") -
     for index in np.ndindex(*(x.shape[k] for k in plan.loops)):
         key = tuple(i for i, k in zip(index, plan.loops, strict=True) if k in plan.kept)
         flat = nested[index].ravel()
-        total = result.get(key, None if plan.init is None else x.dtype.type(plan.init))
+        total: Any = result.get(key, None if plan.init is None else x.dtype.type(plan.init))
         if plan.order == "pairwise":
             step = chunk or max(len(flat), 1)
             for start in range(0, len(flat), step):
                 total = combine(total, pairwise(flat[start : start + step]))
         else:
-            for value in flat:
-                total = value if total is None else combine(total, value)
+            values_left = flat if total is not None else flat[1:]
+            total = flat[0] if total is None else total
+            for value in values_left:
+                total = combine(total, value)
         result[key] = total
     kept_shape = [x.shape[k] for k in plan.kept]
     values = np.full(kept_shape, 0 if plan.init is None else plan.init, x.dtype)

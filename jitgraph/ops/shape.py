@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from jitgraph.errors import AxisError, ShapeError
 from jitgraph.ir.dims import DimLike
-from jitgraph.ir.layouts import reshape_layout
 from jitgraph.ir.opdef import Attrs, Signature
-from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout, elementwise_layout
+from jitgraph.ir.types import AxisMap, IndexMap, Layout, Shape, TensorType, c_layout
 from jitgraph.ops.families import (
     MOVEMENT,
-    broadcast_shapes,
+    canonical_order,
     define,
     fresh_layout,
     product,
@@ -34,8 +34,9 @@ def view_of(x: Any, map: IndexMap) -> np.ndarray:
     start = [] if 0 in map.shape else [slice(m.offset, None) for m in map.axes]
     for m, stride in zip(map.axes, base.strides, strict=True):
         if m.axis is not None:
-            strides[m.axis] += m.step * stride  # type: ignore[operator, call-overload]
-    return np.lib.stride_tricks.as_strided(base[tuple(start)], map.shape, strides)  # type: ignore[arg-type]
+            assert isinstance(m.step, int)
+            strides[m.axis] += m.step * stride
+    return np.lib.stride_tricks.as_strided(base[(*start, ...)], map.shape, strides)  # type: ignore[arg-type]
 
 
 def _view_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
@@ -52,7 +53,7 @@ def _view_vjp(b: Any, ct: Any, y: Any, x: Any, *, map: IndexMap) -> tuple[Any]:
 
 
 def scatter(b: Any, ct: Any, map: IndexMap, base: Any) -> Any:
-    """The transpose of a view: an array like `base` that holds, at each element, the sum of `ct` at its places in the view."""
+    """The transpose of a view: at each element of an array like `base`, the sum of `ct` at its places in the view."""
     shape = shape_of(base)
     repeated = [k for k in range(len(map.shape)) if all(m.axis != k for m in map.axes)]
     if repeated:
@@ -96,6 +97,80 @@ define(
 # ----------------------------------------------------------------------------------------------------------- reshape
 
 
+def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
+    """The layout of `x.reshape(shape)` where NumPy gives a view of every such `x`; None if it copies, or may.
+
+    Source: NumPy's `_attempt_nocopy_reshape`: axes of size 1 apart, the shortest runs of old and new axes with equal
+    products are matched, and the old axes of each run must continue one another in C order.
+    """
+    if x.layout.is_c or 0 in x.shape or 0 in shape:
+        return c_layout(len(shape))
+    old = [k for k, d in enumerate(x.shape) if d != 1]
+    new = [k for k, d in enumerate(shape) if d != 1]
+    position = {axis: at for at, axis in enumerate(x.layout.order)}
+    runs: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        olds, news = [old[i]], [new[j]]
+        left, right = x.shape[old[i]], shape[new[j]]
+        i, j = i + 1, j + 1
+        while left != right:
+            if _divides(left, right) and i < len(old):
+                left, i = left * x.shape[old[i]], i + 1
+                olds.append(old[i - 1])
+            elif _divides(right, left) and j < len(new):
+                right, j = right * shape[new[j]], j + 1
+                news.append(new[j - 1])
+            else:
+                return None
+        runs.append((olds, news))
+    if i < len(old) or j < len(new):
+        return None
+    for olds, _ in runs:
+        for a, b in pairwise(olds):
+            between = x.layout.order[position[a] + 1 : position[b]]
+            gap = any(k in x.layout.breaks for k in range(position[a], position[b]))
+            if position[b] < position[a] or gap or any(x.shape[k] != 1 for k in between):
+                return None
+            if (a in x.layout.zero) != (b in x.layout.zero):
+                return None
+    return _reshaped(x, shape, runs)
+
+
+def _reshaped(x: TensorType, shape: Shape, runs: list[tuple[list[int], list[int]]]) -> Layout:
+    """The layout of a view whose runs of axes (new ones) stand where those of the old ones stood."""
+    layout = x.layout
+    new_of = {olds[-1]: news for olds, news in runs}
+    order: list[int] = []
+    broken: set[int] = set()
+    negative: list[int] = []
+    zero: list[int] = []
+    for at, axis in enumerate(layout.order):
+        news = new_of.get(axis)
+        if news is None:
+            continue
+        order += news
+        if axis in layout.negative:
+            negative += news
+        if axis in layout.zero:
+            zero += news
+        following = at + 1
+        while following < len(layout.order) and x.shape[layout.order[following]] == 1:
+            following += 1
+        if any(k in layout.breaks for k in range(at, following)):
+            broken.add(news[-1])
+    whole = canonical_order([*order, *(k for k, d in enumerate(shape) if d == 1)], shape)
+    breaks = tuple(k for k, axis in enumerate(whole) if axis in broken)
+    return Layout(whole, breaks, tuple(sorted(negative)), tuple(sorted(zero)))
+
+
+def _divides(a: DimLike, b: DimLike) -> bool:
+    """Whether a run with the product `a` has to grow to reach `b`, as far as the sizes show it."""
+    if isinstance(a, int):
+        return not isinstance(b, int) or a < b
+    return not isinstance(b, int) and a * (b // a) == b
+
+
 def _reshape_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     (x,) = types
     shape: Shape = attrs["shape"]
@@ -103,15 +178,19 @@ def _reshape_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     if isinstance(rest, int) and rest:  # sizes that may still be equal were decided by the front end
         size = product(x.shape)
         raise ShapeError(f"cannot reshape array of size {size} into shape {shape_text(shape)}")
-    layout = reshape_layout(x, shape) or c_layout(len(shape))
+    layout = reshape_view_layout(x, shape) or c_layout(len(shape))
     return Signature((None,), (TensorType(x.dtype, shape, "array", layout),))
+
+
+def _reshape(x: Any, shape: tuple[int, ...]) -> np.ndarray:
+    return np.reshape(x, shape)
 
 
 define(
     "reshape",
     "The elements in C order under another shape.",
     _reshape_infer,
-    np.reshape,
+    _reshape,
     vjp=lambda b, ct, y, x, shape: (b.reshape(ct, shape=shape_of(x)),),
     traits=MOVEMENT,
     numpy=(np.reshape, np.ravel, np.ndarray.reshape, np.ndarray.ravel, np.ndarray.flatten),
@@ -128,7 +207,7 @@ def _copy_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     if order == "F":
         axes = range(x.ndim - 1, -1, -1)
     elif order == "K":
-        axes = elementwise_layout(x.ndim, types).order
+        axes = x.layout.order
     return Signature((None,), (TensorType(x.dtype, x.shape, "array", fresh_layout(axes, x.shape)),))
 
 
@@ -144,6 +223,32 @@ define(
 )
 
 # ------------------------------------------------------------------------------------------------------- concatenate
+
+
+def _concatenate_order(ndim: int, types: Sequence[TensorType]) -> Sequence[int]:
+    """The axes of a concatenation as they lie in memory.
+
+    Source: NumPy's `PyArray_CreateMultiSortedStridePerm`: an insertion sort from C order by |stride|, where C order
+    wins a conflict between arrays; axes of size 1 do not count.
+    """
+    if all(t.layout.is_c for t in types):
+        return range(ndim)
+    ranks = [
+        {axis: ndim if axis in t.layout.zero else at for at, axis in enumerate(t.layout.order) if t.shape[axis] != 1}
+        for t in types
+    ]
+    order: list[int] = []
+    for axis in range(ndim):
+        at = axis
+        for k in range(axis - 1, -1, -1):
+            pairs = [(r[axis], r[order[k]]) for r in ranks if axis in r and order[k] in r]
+            if not pairs:
+                continue
+            if any(mine >= other for mine, other in pairs):  # as far in as it should be, for one array at least
+                break
+            at = k
+        order.insert(at, axis)
+    return order
 
 
 def _concatenate_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
@@ -169,7 +274,7 @@ def _concatenate_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
         total = total + t.shape[axis]
     dtype = promote("concatenate", types)
     shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-    layout = fresh_layout(elementwise_layout(first.ndim, types).order, shape)
+    layout = fresh_layout(_concatenate_order(first.ndim, types), shape)
     return Signature((dtype,) * len(types), (TensorType(dtype, shape, "array", layout),))
 
 
@@ -202,16 +307,25 @@ define(
 # ------------------------------------------------------------------------------------------------------------- write
 
 
+def require_fits(shape: Shape, into: Shape) -> None:
+    """Values of `shape` broadcast into `into` as it is.
+
+    Raises:
+        ShapeError: an axis differs and is not literally 1, or there are too many.
+    """
+    fits = len(shape) <= len(into) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(into), strict=False))
+    if not fits:
+        raise ShapeError(
+            f"could not broadcast input array from shape {shape_text(shape)} into shape {shape_text(into)}"
+        )
+
+
 def _write_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     value, base = types
     map: IndexMap = attrs["map"]
     if len(map.axes) != base.ndim:
         raise ShapeError(f"the map of a write names {len(map.axes)} axes, its base has {base.ndim}")
-    target = TensorType(base.dtype, map.shape)
-    if broadcast_shapes((target, value)) != map.shape:
-        raise ShapeError(
-            f"could not broadcast input array from shape {shape_text(value.shape)} into shape {shape_text(map.shape)}"
-        )
+    require_fits(value.shape, map.shape)
     return Signature((base.dtype, None), (base,))
 
 

@@ -32,7 +32,10 @@ class _Simplifier:
 
     def one(self, op: Op) -> bool:
         if op.name == "cond":
-            return self.known_branch(op) or self.same_yields(op) or self.empty_branches(op)
+            if self.known_branch(op):
+                return True
+            changed = self.same_yields(op)
+            return self.empty_branches(op) or changed
         if op.name == "for":
             return self.no_turn(op) or self.one_turn(op) or self.passed_through(op)
         if op.name == "while":

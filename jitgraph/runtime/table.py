@@ -103,7 +103,7 @@ def _elements(address: int, count: int, dtype: np.dtype) -> np.ndarray:
 
 def _fallback(name: str) -> Any:
     """A C-callable stand-in over `np.dot` with the signature of the CBLAS routine `name` (64-bit integers)."""
-    dtype, real = (np.dtype("f4"), ctypes.c_float) if name[6] == "s" else (np.dtype("f8"), ctypes.c_double)
+    dtype = np.dtype("f4" if name[6] == "s" else "f8")
 
     def update(c: np.ndarray, alpha: float, product: np.ndarray, beta: float) -> None:
         scaled = product if alpha == 1 else dtype.type(alpha) * product
@@ -130,11 +130,28 @@ def _fallback(name: str) -> Any:
         triangle = np.triu_indices(n) if uplo == _UPPER else np.tril_indices(n)
         target[triangle] = product[triangle]
 
-    signatures: dict[str, tuple[Callable[..., Any], Any, tuple[Any, ...]]] = {
-        "gemm": (gemm, None, (_I, _I, _I, _I, _I, _I, real, _P, _I, _P, _I, real, _P, _I)),
-        "gemv": (gemv, None, (_I, _I, _I, _I, real, _P, _I, _P, _I, real, _P, _I)),
-        "dot": (dot, real, (_I, _P, _I, _P, _I)),
-        "syrk": (syrk, None, (_I, _I, _I, _I, _I, real, _P, _I, real, _P, _I)),
-    }
-    python, result, arguments = signatures[name[7:]]
-    return ctypes.CFUNCTYPE(result, *arguments)(python)
+    functions: dict[str, Callable[..., Any]] = {"gemm": gemm, "gemv": gemv, "dot": dot, "syrk": syrk}
+    result, arguments = signature(name)
+    return ctypes.CFUNCTYPE(result, *arguments)(functions[name[7:]])
+
+
+def signature(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """Result and argument types of a C function of the table, as ctypes has them."""
+    if not name.startswith("cblas_"):
+        real: Any = ctypes.c_float if name.endswith("f") else ctypes.c_double
+        binary = name.startswith(("fmod", "pow", "atan2"))
+        return real, (real, real) if binary else (real,)
+    real = ctypes.c_float if name[6] == "s" else ctypes.c_double
+    return {
+        "gemm": (None, (_I, _I, _I, _I, _I, _I, real, _P, _I, _P, _I, real, _P, _I)),
+        "gemv": (None, (_I, _I, _I, _I, real, _P, _I, _P, _I, real, _P, _I)),
+        "dot": (real, (_I, _P, _I, _P, _I)),
+        "syrk": (None, (_I, _I, _I, _I, _I, real, _P, _I, real, _P, _I)),
+    }[name[7:]]
+
+
+def call(name: str, arguments: list[Any]) -> Any:
+    """Call a function of the table from Python: addresses, integers and floats in, a float or None out."""
+    result, types = signature(name)
+    address = table()[TABLE.index(name)]
+    return ctypes.CFUNCTYPE(result, *types)(address)(*arguments)

@@ -26,6 +26,8 @@ from jitgraph.tensor import Tensor, plain
 
 Key: TypeAlias = tuple[Hashable, ...]
 
+#: A Tensor that requires a gradient: no specialisation serves it.
+TAPED: Key = ("taped",)
 _PY_INT: Key = ("py_int",)
 _PY_FLOAT: Key = ("py_float",)
 _COMPILED = frozenset(COMPILED)
@@ -67,6 +69,8 @@ def leaf_type(x: Any) -> Key:
     if kind is int:
         return _PY_INT if -(2**63) <= x < 2**63 else ("static", int, x)
     if kind is Tensor:
+        if x.requires_grad:
+            return TAPED
         array = plain(x)
         if isinstance(array, np.ndarray):
             return _array_key("tensor", array)

@@ -11,14 +11,14 @@ Extending in place, rather than replacing, keeps every value that a running trac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitgraph.errors import TraceError, describe
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv, substitute, symbol
+from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv, substitute, symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
@@ -51,37 +51,38 @@ def captured(op: Op) -> list[Value]:
 
 def clone_block(
     block: Block, values: dict[Value, Value], b: Builder, env: Mapping[str, DimLike] | None = None
-) -> list[Value] | None:
+) -> list[Value]:
     """Emit copies of the ops of `block` at `b`, for another evaluation of a part that has run already.
 
     Checks are left out (they have passed); symbols bound inside get fresh names.
 
     Args:
-        values: what stands for the arguments of the block and, if not themselves, for values around it; copies are added.
+        values: what stands for the arguments of the block, and for values around it that do not stand for themselves;
+            copies are added.
         env: what stands for symbols.
 
     Returns:
-        what stands for the operands of the block's terminator; None if it raises instead.
+        what stands for the operands of the block's terminator: zeros if the block raises, so that it never runs again.
 
     Raises:
         TraceError: a host call whose results are used would run again.
     """
-    names = dict(env or {})
-    _clone_ops(block, values, b, names)
-    last = block.terminator
-    return None if last.name == "raise" else [values.get(x, x) for x in last.operands]
+    return _clone_ops(block, values, b, dict(env or {}))
 
 
-def _clone_ops(block: Block, values: dict[Value, Value], b: Builder, env: dict[str, DimLike]) -> None:
+def _clone_ops(block: Block, values: dict[Value, Value], b: Builder, env: dict[str, DimLike]) -> list[Value]:
     for op in block.ops():
-        if op.defn.has(Trait.TERMINATOR) or op.name == "raise":
-            return
+        if op is block.last:
+            break
+        if op.name == "raise":
+            return [zeros(b, replaced_type(x.type, env)) for x in block.terminator.operands]
         if op.defn.has(Trait.ORDERED):
             if any(r.uses for r in op.results):
                 what = f"the gradient of a loop or branch would have to repeat the {op.name} in it"
                 raise TraceError(describe(what, op.loc, remedy="move the call out of the loop or branch"))
             continue
         _clone_op(op, values, b, env)
+    return [values.get(x, x) for x in block.terminator.operands]
 
 
 def _clone_op(op: Op, values: dict[Value, Value], b: Builder, env: dict[str, DimLike]) -> None:
@@ -101,11 +102,7 @@ def _clone_op(op: Op, values: dict[Value, Value], b: Builder, env: dict[str, Dim
         for arg in region.args:
             values[arg] = copy.add_arg(replaced_type(arg.type, env), arg.name)
         inner = Builder(b.graph, copy)
-        _clone_ops(region, values, inner, env)
-        if region.terminator.name == "raise":
-            given = [zeros(inner, t) for t in types]
-        else:
-            given = [values.get(x, x) for x in region.terminator.operands]
+        given = _clone_ops(region, values, inner, env)
         inner.emit(REGISTRY["yield"], given, ())
         regions.append(copy)
     if not regions and any(
@@ -184,7 +181,8 @@ def _drop_dead_carried(graph: Graph, op: Op) -> None:
     work: list[Value] = []
     for region in op.regions:
         for inner in region.ops():
-            if inner is not last and (inner.defn.has(Trait.ORDERED) or inner.defn.has(Trait.BINDS) or inner in terminators):
+            stays = inner.defn.has(Trait.ORDERED) or inner.defn.has(Trait.BINDS) or inner in terminators
+            if stays and inner is not last:
                 work += inner.operands
             elif inner.regions and not _is_silent(inner):
                 work += [*inner.operands, *captured(inner)]
@@ -257,12 +255,17 @@ def _record(graph: Graph, loop: Op, value: Value, after: Op | None, position: Di
     """Extend a `for` so that it stacks `value`, a value of its body, at each turn; the stack after the loop."""
     body = loop.regions[0]
     t = value.type
-    stack_type = _stack_type(trips, t)
+    stack_type, row = _stack_type(trips, t), _row(position, t)
+    for user, i in value.uses:  # recorded before, for another sweep
+        if user.name == "write" and i == 0 and user.block is body and user.attrs["map"] == row:
+            arg = user.operands[1]
+            if arg.block is body and arg.type == stack_type and body.terminator.operands[arg.index] is user.results[0]:
+                return loop.results[arg.index]
     init = vjp.filled(Builder(graph).ahead_of(loop), 0, stack_type.shape, t.dtype)
     (arg,), result = append_carried(loop, init)
     following = body.first if after is None else after.next
     assert following is not None
-    written: Value = Builder(graph).ahead_of(following).write(value, arg, map=_row(position, t))
+    written: Value = Builder(graph).ahead_of(following).write(value, arg, map=row)
     append_operand(body.terminator, written)
     return result
 
@@ -305,7 +308,6 @@ def _for_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
     border = back.last
     copies: dict[Value, Value] = dict(zip(body.args, reads, strict=True))
     given = clone_block(body, copies, inner, {op.attrs["index"]: lower + position * step})
-    assert given is not None, "the body of a loop ends in yield"
     ops = _ops_after(back, border)
     inner_active = {reads[j] for j in active} | set(outside)
     mark_active(ops, inner_active)
@@ -318,7 +320,15 @@ def _for_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
     inner.emit(REGISTRY["yield"], [carry(inner, x, t) for x, t in zip(outs, types, strict=True)], ())
     erase_unused(graph, back)
     forward_turn = floordiv(symbol(op.attrs["index"]) - lower, step)
-    for stack, arg in zip(stacks, list(body.args), strict=True):
+    originals = {copy: x for x, copy in copies.items() if x.producer is not None and x.producer.block is body}
+    carried = list(body.args)
+    for read in reads:
+        for part in _parts_read(read, originals, _bound_inside(op)):
+            stack = _record(graph, op, originals[part], originals[part].producer, forward_turn, trips)
+            place = inner.ahead_of(part.producer)  # type: ignore[arg-type]  # a view
+            part.replace_all_uses_with(_read(place, stack, position, part.type))
+    erase_unused(graph, back)
+    for stack, arg in zip(stacks, carried, strict=True):
         if stack.uses:
             stack.replace_all_uses_with(_record(graph, op, arg, None, forward_turn, trips))
 
@@ -335,6 +345,43 @@ def _for_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
         sweep.add(op.operands[j], result)
 
 
+def _bound_inside(loop: Op) -> set[str]:
+    """The symbols that mean something only inside the loop."""
+    return {op.attrs[key] for op in loop.walk() for key in ("index", "symbol") if key in op.attrs}
+
+
+def _parts_read(read: Value, originals: Mapping[Value, Value], local: Collection[str]) -> list[Value]:
+    """The views that a loop's copied body reads of a carried array, if they are all it reads, and are smaller.
+
+    Then these are recorded, not the array: `x[i] = f(x[i - 1])` records one element a turn. Versions of the array that
+    the body itself writes are followed.
+
+    Args:
+        read: what stands for the carried array in the copied body.
+        originals: what values of the copied body are copies of.
+        local: symbols that the shape of a recorded view must not mention.
+    """
+    parts: list[Value] = []
+    work = [read] if read.type.shape else []
+    while work:
+        version = work.pop()
+        for op, i in version.uses:
+            result = op.results[0] if op.results else None
+            if op.name == "write" and i == 1 and result is not None and result in originals:
+                work.append(result)
+            elif (
+                op.name == "view"
+                and result is not None
+                and result in originals
+                and result.type.ndim < version.type.ndim
+                and not any(name in local for d in originals[result].type.shape for name in symbols(d))
+            ):
+                parts.append(result)
+            else:
+                return []
+    return parts
+
+
 def _ops_after(block: Block, op: Op | None) -> list[Op]:
     found: list[Op] = []
     at = block.first if op is None else op.next
@@ -348,29 +395,28 @@ def _ops_after(block: Block, op: Op | None) -> list[Op]:
 def _while_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
     b: Builder = sweep.b
     graph, body = b.graph, op.regions[1]
-    carried = len(op.operands)
+    carried = list(op.operands)
+
+    again = Block()
+    inner = Builder(graph, again)
+    copies = {old: again.add_arg(old.type, old.name) for old in body.args}
+    inner.emit(REGISTRY["yield"], clone_block(body, copies, inner), ())
+
     (_, arg), count = append_carried(op, Builder(graph).ahead_of(op).constant(np.int64(0)), "turns")
     append_operand(body.terminator, Builder(graph).ahead_of(body.terminator).add(arg, np.int64(1)))
     trips = new_symbol(graph, "turns", "value", 0)
     b.emit(REGISTRY["bind"], [count], (), {"symbol": trips})
-
-    again = Block()
-    inner = Builder(graph, again)
-    copies = {old: again.add_arg(old.type, old.name) for old in body.args[:carried]}
-    given = clone_block(body, copies, inner)
-    assert given is not None, "the body of a loop ends in yield"
-    inner.emit(REGISTRY["yield"], given[:carried], ())
     index = new_symbol(graph, "turn", "index", 0, symbol(trips) - 1)
     loop = b.emit(
         REGISTRY["for"],
-        op.operands[:carried],
-        [r.type for r in op.results[:carried]],
+        carried,
+        [x.type for x in carried],
         {"index": index, "lower": 0, "upper": symbol(trips), "step": 1},
         [again],
     )
     assert isinstance(sweep.active, set)
     mark_active([loop], sweep.active)
-    _for_vjp(sweep, loop, cotangents[:carried])
+    _for_vjp(sweep, loop, cotangents)
 
 
 @vjp.rule("cond")
@@ -391,7 +437,7 @@ def _cond_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
         mark_active(ops, active)
         inner_sweep = Sweep(inner, active)
         inner_sweep.cotangents.update(zip(outside, have, strict=True))
-        for x, ct in zip(given or (), cotangents, strict=False):
+        for x, ct in zip(given, cotangents, strict=True):
             inner_sweep.add(x, ct)
         inner_sweep.run(ops)
         outs = [carry(inner, inner_sweep.take(x), t) for x, t in zip(outside, types, strict=True)]
@@ -440,8 +486,6 @@ def _cond_jvp(forward: Forward, op: Op) -> None:
     for j in which:
         forward.tangents[op.results[j]] = append_result(op, carried_type(op.results[j].type))
     for region in op.regions:
-        if region.terminator.name == "raise":
-            continue
         Forward(Builder(graph, region), forward.tangents).run(_before_terminator(region))
         end = Builder(graph).ahead_of(region.terminator)
         for k, j in enumerate(which):

@@ -1,13 +1,13 @@
 """Gradients of parts of a graph, and of whole graphs: what runs under `jit`.
 
-A gradient inside a traced function needs no graph of its own. Its function is traced in line, on `fresh` values for its
-inputs; the ops emitted since then (a `Segment`) are what the sweeps go over, and what they emit goes into the same block.
+A gradient inside a traced function needs no graph of its own. Its function is traced in line, on `fresh` values for
+its inputs; the ops emitted since then (a `Segment`) are what the sweeps go over, and what they emit goes into the same
+block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
 
 from jitgraph.errors import GradientError, describe
 from jitgraph.ir.builder import Builder
@@ -145,7 +145,8 @@ def require_scalar(t: TensorType, what: str = "grad") -> None:
         remedy = "reduce it first, e.g. with np.sum or np.mean; for all derivatives of an array use jg.jacrev or jg.vjp"
         raise GradientError(describe(f"{what} needs a scalar output, got {t}", remedy=remedy))
     if not is_differentiable(t):
-        raise GradientError(describe(f"{what} needs a float output, got {t}", remedy="return the float that is to be minimised"))
+        remedy = "return the float that is to be minimised"
+        raise GradientError(describe(f"{what} needs a float output, got {t}", remedy=remedy))
 
 
 def require_float(t: TensorType, name: str, what: str = "grad") -> None:

@@ -3,7 +3,7 @@
 As in `vjp`, operations are those of a graph or of the eager tape. How the tangent comes about, in this order:
 1. the record's own `jvp`;
 2. a record that is linear is applied to the tangents;
-3. an elementwise operator has a diagonal Jacobian, so its `vjp`, given a tangent for cotangent, answers that operand's part;
+3. an elementwise operator has a diagonal Jacobian: its `vjp`, given the tangent of an operand, answers its part;
 4. else the `vjp` is transposed: it is linear in the cotangent, and the reverse sweep over what it emits is the `jvp`.
 """
 
@@ -138,6 +138,6 @@ def _recorded(b: AnyBuilder, run: Callable[[], Any]) -> tuple[Any, Sequence[Oper
 
 
 @rule("host_call")
-def _host_call(forward: Forward, op: Operation) -> None:
+def _host_call(_forward: Forward, op: Operation) -> None:
     if any(is_differentiable(r.type) for r in op.results):
         raise no_gradient(op)

@@ -6,8 +6,8 @@ Laws:
 1. A node's array is never written: `write` makes a new node (`Tensor` keeps the newest one as its storage's version).
 2. `level` is the lowest level of the inputs that a node depends on: 1 for Tensors with `requires_grad`, one more for
    each running gradient function inside another; `UNTRACKED` for constants.
-3. A sweep for inputs of level k records its own operations only if what it meets depends on a lower level too: gradients
-   of gradients cost only those who ask for them.
+3. A sweep for inputs of level k records its own operations only if what it meets depends on a lower level too: only
+   those who ask for gradients of gradients pay for them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,17 @@ class Node:
 
 def _type_of(x: Any) -> TensorType:
     if isinstance(x, np.ndarray):
+        if x.flags.c_contiguous:
+            return _dense_type(x.dtype, x.shape, "array")
         return TensorType(x.dtype, x.shape, "array", layout_of(x.shape, x.strides, x.itemsize))
     if isinstance(x, np.generic):
-        return TensorType(x.dtype, (), "np_scalar")
+        return _dense_type(x.dtype, (), "np_scalar")
     return python_type(_PYTHON_KINDS[type(x)])
+
+
+@lru_cache(maxsize=4096)
+def _dense_type(dtype: np.dtype, shape: Shape, kind: Kind) -> TensorType:
+    return TensorType(dtype, shape, kind)
 
 
 class EagerBuilder:
@@ -122,16 +130,16 @@ class EagerBuilder:
         level = UNTRACKED
         if self.record:
             for n in nodes:
-                if n.level < level:
-                    level = n.level
+                level = min(level, n.level)
         if level == UNTRACKED and self._log is None:
             return tuple(Node(x) for x in out) if isinstance(out, tuple) else (Node(out),)
         if not isinstance(out, tuple):
             made: tuple[Node, ...] = (Node(out, level, defn, nodes, attrs),)
         else:
             made = tuple(Node(x, level, defn, nodes, attrs) for x in out)
-            for node in made:
-                node._group = made
+            if len(made) > 1:
+                for node in made:
+                    node._group = made
         if self._log is not None:
             self._log.append(made[0])
         return made
@@ -377,8 +385,9 @@ def fresh_input(value: Any, level: int) -> Node:
         return Node(value, level)
     if value.level == UNTRACKED:
         return Node(value.array, level)
-    defn = REGISTRY["view"] if value.type.shape else REGISTRY["as_kind"]
-    attrs: dict[str, Any] = {"map": IndexMap.identity(value.type.shape)} if value.type.shape else {"kind": value.type.kind}
+    t = value.type
+    attrs: dict[str, Any] = {"map": IndexMap.identity(t.shape)} if t.shape else {"kind": t.kind}
+    defn = REGISTRY["view" if t.shape else "as_kind"]
     return Node(value.array, min(level, value.level), defn, (value,), attrs)
 
 

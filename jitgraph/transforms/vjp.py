@@ -1,7 +1,7 @@
 """Reverse mode: one sweep over operations, from the last to the first, that hands cotangents to operands.
 
-The sweep knows two kinds of operations, by the same attributes `defn, operands, results, attrs`: the ops of a graph, whose
-values are `Value`s and whose builder emits ops, and the records of the eager tape, whose values are nodes and whose
+The sweep knows two kinds of operations, by the same attributes `defn, operands, results, attrs`: the ops of a graph,
+whose values are `Value`s and whose builder emits ops, and those of the eager tape, whose values are `Node`s and whose
 builder (`tape.EagerBuilder`) evaluates at once. So gradients of gradients are nothing special in either.
 Laws:
 1. Only values that depend on the inputs asked for (`active`) and are floats have cotangents.
@@ -136,7 +136,7 @@ def no_gradient(op: Operation) -> TraceError:
     """The error for an operator that cannot be differentiated."""
     name = op.defn.name
     what = "no gradient for a host call" if name == "host_call" else f"no gradient for the operator {name}"
-    remedy = "pass values through it that do not depend on the inputs of the gradient, or write that part with operators"
+    remedy = "keep values that depend on the inputs of the gradient out of it, or write that part with operators"
     return TraceError(describe(what, getattr(op, "loc", None), remedy=remedy))
 
 
@@ -159,7 +159,7 @@ def _mark_regions(op: Operation, active: set[Handle]) -> None:
     if op.defn.name == "cond":
         for region in op.regions:
             mark_active(region.ops(), active)
-            for result, given in zip(op.results, region.terminator.operands, strict=False):  # `raise` yields nothing
+            for result, given in zip(op.results, region.terminator.operands, strict=True):
                 if given in active:
                     active.add(result)
         return
@@ -200,7 +200,7 @@ def conform(b: AnyBuilder, x: Handle, t: TensorType) -> Handle:
 
 
 def sum_to(b: AnyBuilder, x: Handle, shape: Shape) -> Handle:
-    """The transpose of broadcasting: x: f[..., n, m] summed to `shape`; where `x` is the smaller one it is broadcast."""
+    """The transpose of broadcasting: `x` summed to `shape`; where `x` is the smaller one it is broadcast."""
     lead = len(x.type.shape) - len(shape)
     if lead >= 0:
         stretched = tuple(lead + k for k, d in enumerate(shape) if d == 1 and x.type.shape[lead + k] != 1)

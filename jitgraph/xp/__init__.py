@@ -1,0 +1,36 @@
+"""NumPy's functions for arrays, Tensors and traced values: written once over `tensor.apply`, exported as `jg.*`.
+
+`NUMPY_TABLE` maps NumPy's (and `math`'s) callables to the functions here, `BUILTIN_TABLE` Python's numeric builtins; a
+ufunc's method stands under `(ufunc, "reduce")`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgraph.xp import methods  # noqa: F401  # gives Tensor its methods
+from jitgraph.xp.core import EXPORTS, NUMPY_TABLE
+from jitgraph.xp.scalars import BUILTIN_TABLE
+
+_ALIASES = {
+    "abs": "absolute", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift", "bitwise_not": "invert", "bitwise_right_shift": "right_shift", "conj": "conjugate",
+    "deg2rad": "radians", "divmod": "divmod_", "mod": "remainder", "pow": "power", "rad2deg": "degrees",
+    "true_divide": "divide",
+}  # fmt: skip
+for _alias, _name in _ALIASES.items():
+    EXPORTS[_alias] = EXPORTS[_name]
+EXPORTS.pop("divmod_", None)
+
+#: Constants and types of NumPy's that code written for the namespace needs.
+CONSTANTS = ("e", "euler_gamma", "inf", "nan", "newaxis", "pi")
+DTYPES = (
+    "bool_", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+)  # fmt: skip
+_namespace: dict[str, Any] = {k: v for k, v in EXPORTS.items() if k != "linalg_norm"}
+_namespace.update({name: getattr(np, name) for name in (*CONSTANTS, *DTYPES)})
+globals().update(_namespace)
+
+__all__ = sorted([*_namespace, "BUILTIN_TABLE", "NUMPY_TABLE"])  # noqa: PLE0605  # made from the tables

@@ -30,10 +30,9 @@ from jitgraph.tensor import (
     mode_of,
     plain,
     read,
-    set_version,
     wrap,
 )
-from jitgraph.xp.core import R, as_kind, cast, describe_operand, fit, mode_in, operand, rewrap, tensor, translate
+from jitgraph.xp.core import R, as_kind, describe_operand, mode_in, operand, rewrap, tensor, translate
 
 #: Python operator to the operator record.
 RECORDS: dict[str, str] = {
@@ -382,13 +381,6 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
     if x.type.kind != "array":
         return binary(name, x, other)
     result = binary(name, x, other)
-    if name == "matmul" or not isinstance(result, Tensor):
-        assign(x, result, "same_kind")
-        return x
-    if result.type.dtype != x.type.dtype:
-        result = wrap(result._storage.mode, fit(result._storage.mode, read(result), x.type.with_dtype(x.type.dtype), "same_kind")) if (
-            result.type.shape == x.type.shape
-        ) else result
     if len(result.type.shape) > len(x.type.shape):
         raise errors.ShapeError(
             errors.describe(
@@ -434,5 +426,3 @@ METHODS["__neg__"] = lambda x: unary("neg", x)
 METHODS["__pos__"] = lambda x: unary("pos", x)
 METHODS["__abs__"] = lambda x: unary("abs", x)
 METHODS["__invert__"] = lambda x: unary("invert", x)
-
-__all__ = ["METHODS", "binary", "cast", "in_place", "is_python", "power", "python_binary", "set_version", "unary"]

@@ -1,7 +1,7 @@
 """Elementary functions as straight-line vector code for any number of lanes: `FUNCTIONS[name].emit(assembler, x)`.
 
-Each is written once for `float` and `double`, keeps NumPy's special values, subnormals included, and publishes its error
-bound. What has no recipe calls the C library lane by lane, under the same interface.
+Each is written once for `float` and `double`, keeps NumPy's special values, subnormals included, and publishes its
+error bound. What has no recipe calls the C library lane by lane, under the same interface.
 """
 
 from jitgraph.codegen.vecmath.function import VectorFunction

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from jitgraph.codegen.vecmath.coefficients import EXP, EXP2, EXPM1
 from jitgraph.codegen.vecmath.function import (
-    FORMATS,
     LN2_PARTS,
     horner,
     power_of_two,
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from jitgraph.codegen.assembler import Assembler, V
 
 LOG2_E: Final = float.fromhex("0x1.71547652b82fep+0")
-# beyond these the result is infinity, or zero; nothing in between is lost, and k stays in a range that scaling can handle
+# beyond these the result is infinity, or zero; nothing in between is lost, and scaling can handle the k there are
 EXP_RANGE: Final = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}
 EXP2_RANGE: Final = {"float": (-151.0, 129.0), "double": (-1076.0, 1025.0)}
 EXPM1_RANGE: Final = {"float": (-18.0, 89.0), "double": (-40.0, 710.0)}  # below, the result rounds to -1
@@ -60,9 +59,8 @@ def exp2(a: Assembler, /, *operands: V) -> V:
 
 
 def expm1(a: Assembler, /, *operands: V) -> V:
-    """e^x - 1 = 2 (s p + (s - 1/2)) with p = expm1(r), s = 2^(k - 1)"""
+    """e^x - 1 = 2 (s p + (s - 1/2)) for p = e^r - 1, s = 2^(k - 1)"""
     x = operands[0]
-    form = FORMATS[x.ty]
     y = clamped(a, x, *EXPM1_RANGE[x.ty])
     k, k_bits = rounded(a, y, LOG2_E)
     # no reduction up to 1/2: p is the result there. Halving p at k = 1 and a negative r would cancel; at k = -1 nothing
@@ -76,16 +74,16 @@ def expm1(a: Assembler, /, *operands: V) -> V:
     halves = a.muladd(square, a.like(0.5, r), low)
     p = a.fadd(high, a.muladd(a.fmul(square, r), horner(a, r, EXPM1[x.ty]), halves))
     s = power_of_two(a, k_bits, x.ty, -1)
+    # p s is exact; s - 1/2 is not for a large s, where p s is so large that it can take what was lost
     half = a.like(0.5, x)
-    usual = a.muladd(p, s, a.fsub(s, half))
-    # s - 1/2 is not exact for a large s; then 1/2 is so small that it may go into the other term
-    large = a.fadd(a.fsub(a.fmul(p, s), half) if not a.has_fma else a.fma(p, s, a.like(-0.5, x)), s)
-    result = a.select(a.fcmp("ogt", k, a.like(form.mantissa_bits - 3, k)), large, usual)
+    start = a.fsub(s, half)
+    lost = a.fsub(a.fsub(s, start), half)
+    result = a.fadd(a.muladd(p, s, lost), start)
     return a.copysign(a.select(small, p, a.fmul(result, a.like(2.0, x))), x)
 
 
 def sigmoid(a: Assembler, /, *operands: V) -> V:
-    """1 / (1 + e) for e = e^-|x|, and e / (1 + e) for a negative x, which keeps the digits of small results.
+    """It is 1 / (1 + e) for e = e^-|x|, and e / (1 + e) for a negative x, which keeps the digits of small results.
 
     e, 1 + e and the quotient carry their rounding errors; the exponent of e in the numerator goes in last, so that a
     subnormal result is rounded once.
@@ -125,7 +123,7 @@ def sigmoid(a: Assembler, /, *operands: V) -> V:
 def exp_moderate(a: Assembler, x: V) -> V:
     """e^x where k is a normal exponent, about 1 ulp: for use where the result's error counts little."""
     k, k_bits = rounded(a, x, LOG2_E)
-    high, low = reduced(a, x, k)
-    r = a.fadd(high, low)
+    first, second = LN2_PARTS[x.ty]
+    r = a.muladd(k, a.like(-second, k), a.muladd(k, a.like(-first, k), x))
     p = a.fadd(a.muladd(a.fmul(r, r), horner(a, r, EXP[x.ty]), r), a.like(1.0, x))
     return a.fmul(p, power_of_two(a, k_bits, x.ty))

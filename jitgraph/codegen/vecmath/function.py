@@ -34,7 +34,7 @@ class Format:
 
     @property
     def magic(self) -> float:
-        """Added to |x| < 2^(mantissa_bits - 1), it leaves rint(x) in the sum's low bits; subtracted again it leaves rint(x)."""
+        """Added to a moderate x, it leaves rint(x) in the sum's low bits; subtracted again it leaves rint(x)."""
         return 1.5 * 2.0**self.mantissa_bits
 
 
@@ -73,7 +73,7 @@ class VectorFunction:
     vectorised: bool = True
 
     def emit(self, a: Assembler, *x: V) -> V:
-        """Append the instructions for operands of any number of lanes; a scalar operand is splatted to the others' width.
+        """Append the instructions for operands of any width; a scalar one is splatted to the others' width.
 
         The code may branch, so what follows it can be in another block than what went before: phis take `a.block`
         afterwards. `half` is computed in `float` and rounded once more.
@@ -127,28 +127,39 @@ def scaled(a: Assembler, x: V, k_float: V, k_bits: V) -> V:
     """
     if a.has_avx512 and x.lanes > 1:
         return scaled_by_avx512(a, x, k_float)
-    form = FORMATS[x.ty]
     k = signed(a, k_bits, x.ty)
     half = a.ashr(k, a.like(1, k))
     return a.fmul(a.fmul(x, power_of_two(a, half, x.ty)), power_of_two(a, a.sub(k, half), x.ty))
 
 
 def scaled_by_avx512(a: Assembler, x: V, k: V) -> V:
-    """x * 2^k through vscalef, in pieces of at most 512 bits."""
-    bits = 32 if x.ty == "float" else 64
-    if x.lanes * bits > 512:
-        half = x.lanes // 2
-        low = scaled_by_avx512(a, a.slice_lanes(x, 0, half), a.slice_lanes(k, 0, half))
-        return a.concat(low, scaled_by_avx512(a, a.slice_lanes(x, half, half), a.slice_lanes(k, half, half)))
-    if x.lanes * bits < 128:
-        wide = scaled_by_avx512(a, a.concat(x, x), a.concat(k, k))
-        return a.slice_lanes(wide, 0, x.lanes)
-    suffix = "ps" if x.ty == "float" else "pd"
-    mask = f"i{max(8, x.lanes)}"
-    operands = [x, k, x, a.const(-1, mask)]
-    if x.lanes * bits == 512:
-        operands.append(a.const(4, "i32"))  # round as the control register says
-    return a.call(f"llvm.x86.avx512.mask.scalef.{suffix}.{x.lanes * bits}", x.ty, operands, lanes=x.lanes)
+    """x * 2^k through vscalef."""
+    return avx512(a, "scalef", x, k)
+
+
+def avx512(a: Assembler, name: str, *x: V, selector: int | None = None) -> V:
+    """An AVX-512 arithmetic instruction in its unmasked form, at any width: pieces of 128, 256 or 512 bits.
+
+    LLVM's intrinsics take the operands, a constant selector if the instruction has one, what masked lanes keep, the
+    mask, and how to round.
+    """
+    ty, lanes = x[0].ty, x[0].lanes
+    bits = lanes * (32 if ty == "float" else 64)
+    if bits > 512:
+        half = lanes // 2
+        low = avx512(a, name, *[a.slice_lanes(value, 0, half) for value in x], selector=selector)
+        return a.concat(low, avx512(a, name, *[a.slice_lanes(value, half, half) for value in x], selector=selector))
+    if bits < 128:
+        return a.slice_lanes(avx512(a, name, *[a.concat(value, value) for value in x], selector=selector), 0, lanes)
+    operands = [*x]
+    if selector is not None:
+        operands.append(a.const(selector, "i32"))
+    if name != "fixupimm":  # which keeps its first operand
+        operands.append(x[0])
+    operands.append(a.const(-1, f"i{max(8, lanes)}"))
+    if bits == 512:
+        operands.append(a.const(4, "i32"))  # as the control register says
+    return a.call(f"llvm.x86.avx512.mask.{name}.{'ps' if ty == 'float' else 'pd'}.{bits}", ty, operands, lanes=lanes)
 
 
 def signed(a: Assembler, k_bits: V, ty: str) -> V:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from jitgraph.codegen.vecmath.coefficients import COSH, SINH, TANH
 from jitgraph.codegen.vecmath.exponential import LOG2_E, exp_moderate, reduced
-from jitgraph.codegen.vecmath.function import FORMATS, horner, power_of_two, rounded, signed
+from jitgraph.codegen.vecmath.function import FORMATS, INF, NAN, horner, power_of_two, rounded, signed
+from jitgraph.codegen.vecmath.logarithm import log1p_of_sum
 
 if TYPE_CHECKING:
     from jitgraph.codegen.assembler import Assembler, V
@@ -30,7 +31,9 @@ def sinh_or_cosh(a: Assembler, x: V, *, odd: bool) -> V:
     """
     y = clamped_above(a, a.fabs(x), OVERFLOW[x.ty])
     k, k_bits = rounded(a, y, LOG2_E)
-    r, low = reduced(a, y, k)
+    high, low = reduced(a, y, k)
+    r = a.fadd(high, low)
+    low = a.fadd(a.fsub(high, r), low)
     z = a.fmul(r, r)
     sinh_rest = a.muladd(a.fmul(r, z), horner(a, z, SINH[x.ty]), low)
     cosh_rest = a.fmul(z, horner(a, z, COSH[x.ty]))
@@ -39,20 +42,27 @@ def sinh_or_cosh(a: Assembler, x: V, *, odd: bool) -> V:
     k_int = signed(a, k_bits, x.ty)
     inverse_bits = a.shl(a.sub(a.like(form.bias - 2, k_int), k_int), a.like(form.mantissa_bits, k_int))
     inverse = a.bitcast(a.int_intrinsic("smax", inverse_bits, a.like(0, k_int)), x.ty)
-    big, other = a.fadd(power, inverse), a.fsub(power, inverse)
     if odd:
-        big, other = other, big
+        big, other = a.fsub(power, inverse), a.fadd(power, inverse)
+        lost = a.fsub(a.fsub(power, big), inverse)
+    else:
+        big, other = a.fadd(power, inverse), a.fsub(power, inverse)
+        lost = a.fadd(a.fsub(power, big), inverse)
     # big dominates other * r, or is 0
     if a.has_fma:
         total = a.fma(other, r, big)
-        lost = a.fma(other, r, a.fsub(big, total))
+        lost = a.fadd(lost, a.fma(other, r, a.fsub(big, total)))
     else:
         product = a.fmul(other, r)
         total = a.fadd(big, product)
-        lost = a.fadd(a.fsub(big, total), product)
+        lost = a.fadd(lost, a.fadd(a.fsub(big, total), product))
     rest = a.muladd(other, sinh_rest, a.muladd(big, cosh_rest, lost))
     result = a.fmul(a.fadd(total, rest), a.like(2.0, x))
-    return a.copysign(result, x) if odd else result
+    if not odd:
+        return result
+    # halving C took a bit from subnormal results
+    tiny = a.fcmp("olt", y, a.like(4 * form.smallest_normal, y))
+    return a.copysign(a.select(tiny, y, result), x)
 
 
 def sinh(a: Assembler, /, *operands: V) -> V:
@@ -76,3 +86,76 @@ def tanh(a: Assembler, /, *operands: V) -> V:
     one = a.like(1.0, x)
     far = a.fsub(one, a.fdiv(a.like(2.0, x), a.fadd(e, one)))
     return a.copysign(a.select(a.fcmp("olt", y, one), near, far), x)
+
+
+# above, x^2 + 1 is x^2, and log(2 x) is log(1 + x) + ln 2
+DOUBLED: Final = {"float": 2.0**28, "double": 2.0**60}
+
+
+def root_of_sum(a: Assembler, large: V, square: V, square_low: V) -> tuple[V, V]:
+    """sqrt(large + square) as two numbers, FMA being there; `large` need not be the larger one."""
+    total = a.fadd(large, square)
+    part = a.fsub(total, large)
+    total_low = a.fadd(a.fsub(large, a.fsub(total, part)), a.fsub(square, part))
+    root = a.sqrt(total)
+    remainder = a.fadd(a.fma(a.fneg(root), root, total), a.fadd(total_low, square_low))
+    rest = a.fdiv(remainder, a.fadd(root, root))
+    zero = a.like(0.0, root)
+    return root, a.select(a.fcmp("oeq", root, zero), zero, rest)
+
+
+def arcsinh(a: Assembler, /, *operands: V) -> V:
+    """log(1 + w) for w = |x| + (sqrt(1 + x^2) - 1)"""
+    x = operands[0]
+    y = a.fabs(x)
+    one = a.like(1.0, x)
+    square = a.fmul(y, y)
+    if a.has_fma:
+        root, rest = root_of_sum(a, one, square, a.fma(y, y, a.fneg(square)))
+        grown = a.fadd(a.fsub(root, one), rest)
+    else:
+        grown = a.fdiv(square, a.fadd(a.sqrt(a.fadd(square, one)), one))
+    w = a.fadd(y, grown)
+    low = a.fadd(a.fsub(y, w), grown)
+    doubled = a.fcmp("ogt", y, a.like(DOUBLED[x.ty], y))
+    w, low = a.select(doubled, y, w), a.select(doubled, a.like(0.0, y), low)
+    result = log1p_of_sum(a, w, low, doubled)
+    return a.copysign(a.select(a.fcmp("olt", y, a.like(INF, y)), result, y), x)
+
+
+def arccosh(a: Assembler, /, *operands: V) -> V:
+    """log(1 + w) for w = t + sqrt(2 t + t^2), t = x - 1"""
+    x = operands[0]
+    one = a.like(1.0, x)
+    t = a.fsub(x, one)
+    square = a.fmul(t, t)
+    if a.has_fma:
+        root, rest = root_of_sum(a, a.fadd(t, t), square, a.fma(t, t, a.fneg(square)))
+        w = a.fadd(root, t)
+        low = a.fadd(a.fadd(a.fsub(root, w), t), rest)
+    else:
+        root = a.sqrt(a.fadd(a.fadd(t, t), square))
+        w = a.fadd(root, t)
+        low = a.fadd(a.fsub(root, w), t)
+    doubled = a.fcmp("ogt", x, a.like(DOUBLED[x.ty], x))
+    w, low = a.select(doubled, x, w), a.select(doubled, a.like(0.0, x), low)
+    result = log1p_of_sum(a, w, low, doubled)
+    result = a.select(a.fcmp("olt", x, a.like(INF, x)), result, x)
+    return a.select(a.fcmp("olt", x, one), a.like(NAN, x), result)
+
+
+def arctanh(a: Assembler, /, *operands: V) -> V:
+    """log(1 + q) / 2 for q = 2 |x| / (1 - |x|)"""
+    x = operands[0]
+    y = a.fabs(x)
+    one = a.like(1.0, x)
+    d = a.fsub(one, y)
+    d_low = a.fsub(a.fsub(one, d), y)
+    n = a.fadd(y, y)
+    q = a.fdiv(n, d)
+    remainder = a.fma(a.fneg(q), d, n) if a.has_fma else a.like(0.0, x)
+    # 1 / (1 - y) = 1 + q/2
+    low = a.fmul(a.fsub(remainder, a.fmul(q, d_low)), a.muladd(q, a.like(0.5, x), one))
+    result = a.fmul(log1p_of_sum(a, q, low), a.like(0.5, x))
+    edge = a.select(a.fcmp("oeq", y, one), a.like(INF, x), a.like(NAN, x))
+    return a.copysign(a.select(a.fcmp("olt", y, one), result, edge), x)

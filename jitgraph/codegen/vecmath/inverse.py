@@ -1,4 +1,4 @@
-"""arcsin, arccos, arctan, arctan2: one odd polynomial each, and an identity that brings large operands into its interval.
+"""arcsin, arccos, arctan, arctan2: an odd polynomial, and an identity that brings large operands into its interval.
 
 The identities divide or take a root; what that rounds off is computed and added at the end.
 """
@@ -20,19 +20,20 @@ PI_HALF: Final = {
 }
 
 
-def root_with_rest(a: Assembler, z: V) -> tuple[V, V]:
-    """sqrt(z) as two numbers; the second is 0 for z = 0."""
-    root = a.sqrt(z)
+def root_with_rest(a: Assembler, z: V, root: V) -> tuple[V, V]:
+    """sqrt(z), which is `root`, as two numbers; the second is 0 for z = 0."""
     if a.has_fma:
-        remainder, twice = a.fma(a.fneg(root), root, z), a.fadd(root, root)
+        high, twice = root, a.fadd(root, root)
+        remainder = a.fma(a.fneg(root), root, z)
     else:
         form = FORMATS[z.ty]
         bits = a.bitcast(root, form.int_ty)
         cut = (form.mantissa_bits + 3) // 2
-        root = a.bitcast(a.and_(bits, a.like(-(1 << cut), bits)), z.ty)  # so short that its square is exact
-        remainder, twice = a.fsub(z, a.fmul(root, root)), a.fadd(a.sqrt(z), root)
+        high = a.bitcast(a.and_(bits, a.like(-(1 << cut), bits)), z.ty)  # so short that its square is exact
+        remainder, twice = a.fsub(z, a.fmul(high, high)), a.fadd(root, high)
     rest = a.fdiv(remainder, twice)
-    return root, a.select(a.fcmp("oeq", z, a.like(0.0, z)), a.like(0.0, z), rest)
+    zero = a.like(0.0, z)
+    return high, a.select(a.fcmp("oeq", z, zero), zero, rest)
 
 
 def arcsin_parts(a: Assembler, x: V) -> tuple[V, V, V, V]:
@@ -42,14 +43,15 @@ def arcsin_parts(a: Assembler, x: V) -> tuple[V, V, V, V]:
     large = a.fcmp("ogt", y, half)
     folded = a.muladd(y, a.like(-0.5, x), half)  # exact
     z = a.select(large, folded, a.fmul(y, y))
-    root, rest = root_with_rest(a, folded)
+    root = a.sqrt(folded)
     s = a.select(large, root, y)
     tail = a.fmul(a.fmul(s, z), horner(a, z, ASIN[x.ty]))
-    return large, s, a.select(large, rest, zero), tail
+    root_high, rest = root_with_rest(a, folded, root)
+    return large, a.select(large, root_high, y), a.select(large, rest, zero), tail
 
 
 def arcsin(a: Assembler, /, *operands: V) -> V:
-    """pi/2 - 2 arcsin(sqrt((1 - x) / 2)) above 1/2"""
+    """Above 1/2, pi/2 - 2 asin s for s = sqrt((1 - x) / 2)"""
     x = operands[0]
     large, s, rest, tail = arcsin_parts(a, x)
     high, low = (a.like(part, x) for part in PI_HALF[x.ty])
@@ -105,7 +107,7 @@ def arctan_of_quotient(a: Assembler, n: V, d: V, base: V, base_low: V, rest_divi
 
 
 def arctan(a: Assembler, /, *operands: V) -> V:
-    """pi/2 + arctan(-1/|x|) above 1"""
+    """Above 1, pi/2 + atan(-1/|x|)"""
     x = operands[0]
     largest = a.like(2.0 ** (100 if x.ty == "float" else 1000), x)  # beyond, arctan rounds to pi/2
     y = a.fabs(x)

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jitgraph.codegen.vecmath.coefficients import LOG
-from jitgraph.codegen.vecmath.function import FORMATS, INF, LN2_PARTS, NAN, horner
+from jitgraph.codegen.vecmath.function import FORMATS, INF, LN2_PARTS, NAN, avx512, horner
 
 if TYPE_CHECKING:
     from jitgraph.codegen.assembler import Assembler, V
 
+ROOT_HALF: Final = {"float": float.fromhex("0x1.6a09e6p-1"), "double": float.fromhex("0x1.6a09e667f3bccp-1")}
 ROOT_HALF_BITS: Final = {"float": 0x3F3504F3, "double": 0x3FE6A09E667F3BCC}
+# for vfixupimm, four bits a class of operand, from below: quiet NaN, signalling NaN, 0, 1, -inf, +inf, negative,
+# positive; 2 is that NaN, 4 -inf, 3 a NaN, 5 +inf, 0 the result as it is
+FIXUP_TABLE: Final = 0x03530422
 # 1 / m on [sqrt(1/2), sqrt(2)] by the best straight line, as A - B (m - 1): 6 % off
 RECIPROCAL_A: Final = (24 * 2**0.5 - 16) / 17
 RECIPROCAL_B: Final = 16 / 17
@@ -72,41 +76,45 @@ def split(a: Assembler, x: V) -> tuple[V, V]:
     return k, a.bitcast(a.add(fraction, root), x.ty)
 
 
-def rest_of_log(a: Assembler, f: V, low: V | None = None) -> V:
-    """log(1 + f) - f, plus `low`, for 1 + f in [sqrt(1/2), sqrt(2)]"""
-    half_square = a.fmul(a.fmul(f, a.like(0.5, f)), f)
+def series_of_log(a: Assembler, f: V, half_square: V, low: V | None = None) -> V:
+    """log(1 + f) - f + f^2/2, plus `low`, for 1 + f in [sqrt(1/2), sqrt(2)]"""
     if f.ty == "float":
-        cube, series = a.fmul(a.fmul(f, f), f), horner(a, f, LOG["float"])
-        tail = a.fmul(cube, series) if low is None else a.muladd(cube, series, low)
+        factor, series = a.fmul(a.fmul(f, f), f), horner(a, f, LOG["float"])
     else:
-        s = a.fdiv(f, a.fadd(f, a.like(2.0, f)))
-        z = a.fmul(s, s)
+        factor = a.fdiv(f, a.fadd(f, a.like(2.0, f)))
+        z = a.fmul(factor, factor)
         series = a.muladd(z, horner(a, z, LOG["double"]), half_square)
-        tail = a.fmul(s, series) if low is None else a.muladd(s, series, low)
-    return a.fsub(tail, half_square)
+    return a.fmul(factor, series) if low is None else a.muladd(factor, series, low)
 
 
 def log_of_parts(a: Assembler, k: V, f: V, correction: V | None = None) -> V:
     """k ln 2 + log(1 + f) + correction, k as a float."""
     first, second = LN2_PARTS[f.ty]
     low = a.fmul(k, a.like(second, k)) if correction is None else a.muladd(k, a.like(second, k), correction)
-    return a.muladd(k, a.like(first, k), a.fadd(f, rest_of_log(a, f, low)))
+    half_square = a.fmul(a.fmul(f, a.like(0.5, f)), f)
+    rest = a.fsub(series_of_log(a, f, half_square, low), half_square)
+    return a.muladd(k, a.like(first, k), a.fadd(f, rest))
 
 
 def scaled_log_of_parts(a: Assembler, k: V, f: V, scale: Scale) -> V:
-    """(k ln 2 + log(1 + f)) times a constant, with f times the constant as a sum of two numbers."""
+    """(k ln 2 + log(1 + f)) times a constant: f - f^2/2 times the constant is kept as a sum of two numbers."""
+    half = a.fmul(f, a.like(0.5, f))
+    half_square = a.fmul(half, f)
+    main = a.fsub(f, half_square)
+    low = a.fsub(a.fsub(f, main), half_square)
     if a.has_fma:
-        product = a.fmul(f, a.like(scale.factor, f))
-        lost = a.fma(f, a.like(scale.factor, f), a.fneg(product))
-        lost = a.fma(f, a.like(scale.factor_low, f), lost)
+        low = a.fsub(low, a.fma(half, f, a.fneg(half_square)))
+        product = a.fmul(main, a.like(scale.factor, f))
+        lost = a.fma(main, a.like(scale.factor, f), a.fneg(product))
+        lost = a.fma(main, a.like(scale.factor_low, f), lost)
     else:
-        # the upper half of f's bits times a factor as short is exact
-        bits = a.bitcast(f, FORMATS[f.ty].int_ty)
+        # the upper half of the bits times a factor as short is exact
+        bits = a.bitcast(main, FORMATS[f.ty].int_ty)
         upper = a.bitcast(a.and_(bits, a.like(-(1 << scale.cut_bits), bits)), f.ty)
         product = a.fmul(upper, a.like(scale.short, f))
-        lost = a.fmul(a.fsub(f, upper), a.like(scale.short, f))
-        lost = a.fadd(lost, a.fmul(f, a.like(scale.short_low, f)))
-    tail = a.muladd(rest_of_log(a, f), a.like(scale.factor, f), lost)
+        lost = a.fmul(a.fsub(main, upper), a.like(scale.short, f))
+        lost = a.fadd(lost, a.fmul(main, a.like(scale.short_low, f)))
+    tail = a.muladd(series_of_log(a, f, half_square, low), a.like(scale.factor, f), lost)
     whole = a.fmul(k, a.like(scale.ln2, k))
     if scale.ln2_low:
         tail = a.muladd(k, a.like(scale.ln2_low, k), tail)
@@ -114,11 +122,15 @@ def scaled_log_of_parts(a: Assembler, k: V, f: V, scale: Scale) -> V:
     return a.fadd(total, a.fadd(a.fadd(a.fsub(whole, total), product), tail))
 
 
-def with_specials(a: Assembler, x: V, result: V, pole: float) -> V:
-    """NaN below the pole, -inf at it, and +inf and NaN as they are."""
+def with_specials(a: Assembler, x: V, result: V) -> V:
+    """The logarithm of a number below 0 is NaN, that of 0 -inf, +inf and NaN stay as they are."""
+    if a.has_avx512 and x.lanes > 1:
+        table = a.const(FIXUP_TABLE, FORMATS[x.ty].int_ty, x.lanes)
+        return avx512(a, "fixupimm", result, x, table, selector=0)
+    zero = a.like(0.0, x)
     result = a.select(a.fcmp("olt", x, a.like(INF, x)), result, x)
-    below = a.select(a.fcmp("oeq", x, a.like(pole, x)), a.like(-INF, x), a.like(NAN, x))
-    return a.select(a.fcmp("ugt", x, a.like(pole, x)), result, below)
+    below = a.select(a.fcmp("oeq", x, zero), a.like(-INF, x), a.like(NAN, x))
+    return a.select(a.fcmp("ugt", x, zero), result, below)
 
 
 def normalised(a: Assembler, x: V) -> tuple[V, V]:
@@ -133,6 +145,11 @@ def normalised(a: Assembler, x: V) -> tuple[V, V]:
 
 def exponent_and_fraction(a: Assembler, x: V) -> tuple[V, V]:
     """k as a float, and f, for any positive x."""
+    if a.has_avx512 and x.lanes > 1:
+        m, k, one = avx512(a, "getmant", x, selector=0), avx512(a, "getexp", x), a.like(1.0, x)
+        upper = a.fcmp("oge", m, a.like(2 * ROOT_HALF[x.ty], x))
+        m, k = a.select(upper, a.fmul(m, a.like(0.5, x)), m), a.select(upper, a.fadd(k, one), k)
+        return k, a.fsub(m, one)
     y, adjust = normalised(a, x)
     k, m = split(a, y)
     return a.sitofp(a.add(k, adjust), x.ty), a.fsub(m, a.like(1.0, x))
@@ -141,23 +158,23 @@ def exponent_and_fraction(a: Assembler, x: V) -> tuple[V, V]:
 def log(a: Assembler, /, *operands: V) -> V:
     """The natural logarithm"""
     x = operands[0]
-    return with_specials(a, x, log_of_parts(a, *exponent_and_fraction(a, x)), 0.0)
+    return with_specials(a, x, log_of_parts(a, *exponent_and_fraction(a, x)))
 
 
 def log2(a: Assembler, /, *operands: V) -> V:
     """The logarithm to the base 2, exact for powers of 2"""
     x = operands[0]
-    return with_specials(a, x, scaled_log_of_parts(a, *exponent_and_fraction(a, x), BASE_2[x.ty]), 0.0)
+    return with_specials(a, x, scaled_log_of_parts(a, *exponent_and_fraction(a, x), BASE_2[x.ty]))
 
 
 def log10(a: Assembler, /, *operands: V) -> V:
     """The logarithm to the base 10, exact for powers of 10"""
     x = operands[0]
-    return with_specials(a, x, scaled_log_of_parts(a, *exponent_and_fraction(a, x), BASE_10[x.ty]), 0.0)
+    return with_specials(a, x, scaled_log_of_parts(a, *exponent_and_fraction(a, x), BASE_10[x.ty]))
 
 
-def log1p_of_sum(a: Assembler, x: V, low: V | None = None) -> V:
-    """log(1 + x + low) for x > -1, low at most an ulp of x.
+def log1p_of_sum(a: Assembler, x: V, low: V | None = None, doubled: V | None = None) -> V:
+    """log(1 + x + low) for x > -1, low at most an ulp of x; and ln 2 more where `doubled` is set.
 
     k is that of the rounded 1 + x, but f is made from x itself, and what rounding f loses is added back.
     """
@@ -173,10 +190,13 @@ def log1p_of_sum(a: Assembler, x: V, low: V | None = None) -> V:
     if low is not None:
         lost = a.muladd(low, scale, lost)
     correction = a.fmul(lost, a.muladd(f, a.like(-RECIPROCAL_B, f), a.like(RECIPROCAL_A, f)))
-    return log_of_parts(a, a.sitofp(k, x.ty), f, correction)
+    k_float = a.sitofp(k, x.ty)
+    if doubled is not None:
+        k_float = a.select(doubled, a.fadd(k_float, one), k_float)
+    return log_of_parts(a, k_float, f, correction)
 
 
 def log1p(a: Assembler, /, *operands: V) -> V:
     """log(1 + x)"""
     x = operands[0]
-    return a.copysign(with_specials(a, x, log1p_of_sum(a, x), -1.0), x)
+    return a.copysign(with_specials(a, a.fadd(x, a.like(1.0, x)), log1p_of_sum(a, x)), x)

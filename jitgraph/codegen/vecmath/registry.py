@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from jitgraph.codegen.vecmath import error_function, exponential, hyperbolic, inverse, logarithm, trigonometric
+from jitgraph.codegen.vecmath import error_function, exponential, hyperbolic, inverse, logarithm, root, trigonometric
 from jitgraph.codegen.vecmath.function import VectorFunction, libm_lanes
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FUNCTIONS: Final[dict[str, VectorFunction]] = {}
 
 
-def _define(  # noqa: PLR0917
+def _define(
     name: str, emitter: Emitter, arity: int, ulp_single: float, ulp_double: float, doc: str, source: str
 ) -> None:
     FUNCTIONS[name] = VectorFunction(name, arity, doc, source, {"float": ulp_single, "double": ulp_double}, emitter)
@@ -52,10 +52,10 @@ _define("arctan2", inverse.arctan2, 2, 1.0, 1.0, "angle of the point (x, y), ope
 _define("sinh", hyperbolic.sinh, 1, 1.0, 1.0, "hyperbolic sine", "addition theorem, own minimax polynomials")
 _define("cosh", hyperbolic.cosh, 1, 1.0, 1.0, "hyperbolic cosine", "addition theorem, own minimax polynomials")
 _define("tanh", hyperbolic.tanh, 1, 1.0, 1.0, "hyperbolic tangent", "own minimax polynomial below 1, exp above")
+_define("arcsinh", hyperbolic.arcsinh, 1, 1.0, 1.0, "inverse hyperbolic sine", "log1p of two numbers")
+_define("arccosh", hyperbolic.arccosh, 1, 1.0, 1.0, "inverse hyperbolic cosine", "log1p of two numbers")
+_define("arctanh", hyperbolic.arctanh, 1, 1.0, 1.0, "inverse hyperbolic tangent", "log1p of two numbers")
+_define("cbrt", root.cbrt, 1, 1.0, 1.0, "cube root", "own minimax polynomial, Householder's and Newton's iterations")
 _define("erf", error_function.erf, 1, 1.0, 1.0, "error function", "own minimax polynomials of erf and of log(erfc)")
 _library("erfc", "erfc", 1, 2.5, 3.0)
-_library("arcsinh", "asinh", 1, 2.0, 2.0)
-_library("arccosh", "acosh", 1, 2.0, 2.0)
-_library("arctanh", "atanh", 1, 2.0, 2.0)
-_library("cbrt", "cbrt", 1, 1.0, 4.0)
 _library("pow", "pow", 2, 1.0, 1.0)

@@ -36,10 +36,9 @@ def reduced(a: Assembler, x: V) -> tuple[V, V, V]:
     if a.has_fma:
         first, second, third = (a.like(-part, x) for part in PI_HALVES[x.ty])
         start = a.fma(k, first, x)
-        product = a.fmul(k, second)
-        lost = a.fma(k, second, a.fneg(product))
-        high = a.fadd(start, product)
-        low = a.fadd(a.fadd(a.fsub(start, high), product), lost)
+        # not in one step: where start and product cancel, their sum is exact, and so is the difference below
+        high = a.fadd(start, a.fmul(k, second))
+        low = a.fma(k, second, a.fsub(start, high))
         return k_bits, high, a.fma(k, third, low)
     if x.ty == "float":
         # the same in double precision: shorter than six parts of 9 bits
@@ -70,11 +69,10 @@ def sin_of_reduced(a: Assembler, r: V, low: V) -> V:
 def cos_of_reduced(a: Assembler, r: V, low: V) -> V:
     """cos(r + low) = 1 - z/2 + (z^2 P(z) - r low), with the error of rounding 1 - z/2 put into the last term"""
     z = a.fmul(r, r)
-    half = a.fmul(z, a.like(0.5, z))
-    one = a.like(1.0, z)
-    start = a.fsub(one, half)
-    lost = a.fsub(a.fsub(one, start), half)
-    tail = a.muladd(a.fmul(z, z), horner(a, z, COS[r.ty]), a.fsub(lost, a.fmul(r, low)))
+    half, one = a.like(-0.5, z), a.like(1.0, z)
+    start = a.muladd(z, half, one)
+    lost = a.muladd(z, half, a.fsub(one, start))
+    tail = a.muladd(a.fmul(z, z), horner(a, z, COS[r.ty]), a.muladd(a.fneg(r), low, lost))
     return a.fadd(start, tail)
 
 
@@ -105,7 +103,7 @@ def cos(a: Assembler, /, *operands: V) -> V:
 
 
 def tan(a: Assembler, /, *operands: V) -> V:
-    """w = tan(r) as two numbers; for an odd k -1/w with one Newton step, which also takes in w's second number."""
+    """The tangent w of r as two numbers; for an odd k -1/w with one Newton step, which also takes in w's second number."""
     x = operands[0]
     y = a.fabs(x)
     k, r, low = reduced(a, y)

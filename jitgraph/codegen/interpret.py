@@ -1,0 +1,390 @@
+"""Runs loop programs in Python, one scalar at a time: the meaning that machine code is compared with in tests.
+
+Memory is bytes with bounds: an access outside of its buffer's memory is an `InternalError` here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitgraph import dtypes
+from jitgraph.abi import Interface, ResultSlot
+from jitgraph.codegen.loops import (
+    Address,
+    Alloc,
+    Bind,
+    Buffer,
+    CallKernel,
+    Check,
+    Const,
+    DimValue,
+    For,
+    Free,
+    Host,
+    If,
+    Let,
+    Library,
+    Load,
+    Operand,
+    Part,
+    Program,
+    Reduce,
+    SetResult,
+    Stmt,
+    Store,
+    Swap,
+    Var,
+    While,
+)
+from jitgraph.errors import InternalError
+from jitgraph.ir.dims import DimLike, evaluate
+from jitgraph.ir.scalar_eval import NumpyScalar
+
+_RELATIONS: dict[str, Callable[[int, int], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    ">=": lambda a, b: a >= b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+}
+
+
+class CheckFailed(Exception):  # noqa: N818  # an outcome that tests look at
+    """A check did not hold."""
+
+    def __init__(self, site: int, values: tuple[Any, ...]) -> None:
+        super().__init__(f"site {site}: {values}")
+        self.site = site
+        self.values = values
+
+
+@dataclass(slots=True)
+class Memory:
+    """Bytes, and where in them a buffer's first element is."""
+
+    data: np.ndarray  # uint8[size]
+    origin: int
+
+    @property
+    def address(self) -> int:
+        base: int = self.data.__array_interface__["data"][0]
+        return base + self.origin
+
+
+def run_program(
+    p: Program,
+    interface: Interface,
+    args: Sequence[Any],
+    hosts: Mapping[int, Callable[..., Any]] | None = None,
+    library: Callable[[str, list[Any]], Any] | None = None,
+) -> list[Any] | None:
+    """The fresh results, as `runtime.invoke.Executable` gives them; None if a guard does not hold.
+
+    Args:
+        library: calls a C function of the table: its name, and addresses, integers and floats as arguments.
+
+    Raises:
+        CheckFailed: a check did not hold.
+        InternalError: an access out of bounds, or what the primitives leave undefined.
+    """
+    with np.errstate(all="ignore"):
+        sizes = {symbol: int(args[slot].shape[axis]) for symbol, slot, axis in p.dims}
+        for relation, left, right in p.guards:
+            if not _RELATIONS[relation](evaluate(left, sizes), evaluate(right, sizes)):
+                return None
+        results: list[Any] = [None] * len(p.result_dims)
+        for slot, shape in enumerate(p.result_dims):
+            if shape is not None:
+                results[slot] = _empty(interface.results[slot], [evaluate(d, sizes) for d in shape])
+        arena = Memory(np.full(evaluate(p.scratch_bytes, sizes), 0xAA, np.uint8), 0)
+        run = _Run(p, interface, results, arena, hosts or {}, library)
+        run.symbols.update(sizes)
+        for e in p.entry_buffers:
+            array = args[e.slot] if e.source == "arg" else results[e.slot]
+            for axis, symbol in enumerate(e.stride_symbols):
+                if symbol:
+                    run.symbols[symbol] = array.strides[axis]
+            run.buffers[e.buffer.name] = memory_of(array)
+        for b, table in p.tables:
+            run.buffers[b.name] = memory_of(np.ascontiguousarray(table))
+        for var, slot in p.entry_scalars:
+            run.values[var.name] = var.dtype.type(args[slot])
+        run.body(p.entry)
+        return results
+
+
+def _empty(r: ResultSlot, shape: list[int]) -> np.ndarray:
+    back = [r.order.index(axis) for axis in range(len(r.order))]
+    return np.empty([shape[axis] for axis in r.order], dtypes.from_short_name(r.dtype)).transpose(back)
+
+
+def memory_of(array: np.ndarray) -> Memory:
+    """The bytes that the elements of `array` span."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    if array.size == 0:
+        return Memory(np.empty(0, np.uint8), 0)
+    data = np.frombuffer((ctypes.c_char * (high - low)).from_address(low), np.uint8)
+    return Memory(data, array.__array_interface__["data"][0] - low)
+
+
+class _Run:
+    """One function's activation."""
+
+    def __init__(
+        self,
+        p: Program,
+        interface: Interface,
+        results: list[Any],
+        arena: Memory,
+        hosts: Mapping[int, Callable[..., Any]],
+        library: Callable[[str, list[Any]], Any] | None,
+    ) -> None:
+        self.p, self.interface, self.results, self.arena = p, interface, results, arena
+        self.hosts, self.library = hosts, library
+        self.values: dict[str, Any] = {}
+        self.symbols: dict[str, int] = {}
+        self.buffers: dict[str, Memory] = {}
+        self.scalar = NumpyScalar()
+
+    def operand(self, x: Operand) -> Any:
+        return self.values[x.name] if isinstance(x, Var) else np.asarray(x.value).astype(x.dtype)[()]
+
+    def dim(self, d: DimLike) -> int:
+        return evaluate(d, self.symbols)
+
+    def element(self, b: Buffer, index: tuple[DimLike, ...]) -> np.ndarray:
+        """The element, as an array of one that shares its memory."""
+        memory, size = self.buffers[b.name], b.dtype.itemsize
+        at = memory.origin + sum(self.dim(i) * self.dim(s) for i, s in zip(index, b.strides, strict=True))
+        if not 0 <= at <= memory.data.size - size:
+            where = [self.dim(i) for i in index]
+            raise InternalError(f"{b.name}{where} lies {at} bytes into a memory of {memory.data.size} bytes")
+        element: np.ndarray = memory.data[at : at + size].view(b.dtype)
+        return element
+
+    def body(self, body: Sequence[Stmt]) -> None:
+        for s in body:
+            self.statement(s)
+
+    def statement(self, s: Stmt) -> None:  # noqa: PLR0912, PLR0915
+        values, symbols = self.values, self.symbols
+        if isinstance(s, Let):
+            values[s.var.name] = self.let(s)
+        elif isinstance(s, DimValue):
+            values[s.var.name] = np.int64(self.dim(s.dim))
+        elif isinstance(s, Bind):
+            symbols[s.symbol] = int(self.operand(s.value))
+        elif isinstance(s, Load):
+            values[s.var.name] = self.element(s.buffer, s.index)[0]
+        elif isinstance(s, Store):
+            self.element(s.buffer, s.index)[0] = self.operand(s.value)
+        elif isinstance(s, For):
+            inits = [self.operand(c.init) for c in s.carried]
+            for c, value in zip(s.carried, inits, strict=True):
+                values[c.inner.name] = value
+            for i in range(self.dim(s.lower), self.dim(s.upper), self.dim(s.step)):
+                symbols[s.symbol] = i
+                self.body(s.body)
+                self.advance(s)
+            for c in s.carried:
+                values[c.result.name] = values[c.inner.name]
+        elif isinstance(s, While):
+            inits = [self.operand(c.init) for c in s.carried]
+            for c, value in zip(s.carried, inits, strict=True):
+                values[c.inner.name] = value
+            while True:
+                self.body(s.test)
+                if not self.operand(s.condition):
+                    break
+                self.body(s.body)
+                self.advance(s)
+            for c in s.carried:
+                values[c.result.name] = values[c.inner.name]
+        elif isinstance(s, If):
+            taken = bool(self.operand(s.condition))
+            self.body(s.then if taken else s.otherwise)
+            merged = [self.operand(m.then if taken else m.otherwise) for m in s.merges]
+            for m, value in zip(s.merges, merged, strict=True):
+                values[m.result.name] = value
+        elif isinstance(s, Reduce):
+            self.reduce(s)
+        elif isinstance(s, Check):
+            if not self.operand(s.condition):
+                raise CheckFailed(s.site, tuple(self.operand(x) for x in s.values))
+        elif isinstance(s, Alloc):
+            self.alloc(s)
+        elif isinstance(s, Free):
+            del self.buffers[s.buffer.name]
+        elif isinstance(s, Swap):
+            a, b = self.buffers[s.a.name], self.buffers[s.b.name]
+            self.buffers[s.a.name], self.buffers[s.b.name] = b, a
+        elif isinstance(s, CallKernel):
+            self.call(s)
+        elif isinstance(s, Library):
+            self.call_library(s)
+        elif isinstance(s, Host):
+            self.host(s)
+        elif isinstance(s, SetResult):
+            self.results[s.slot] = self.box(s)
+        else:
+            raise InternalError(f"{type(s).__name__} is no statement")
+
+    def let(self, s: Let) -> Any:
+        args = [self.operand(x) for x in s.args]
+        if s.op in ("cast", "bitcast"):
+            return getattr(self.scalar, s.op)(args[0], s.var.dtype)
+        if s.op in ("cmp", "call"):
+            return np.asarray(getattr(self.scalar, s.op)(s.attr, *args)).astype(s.var.dtype)[()]
+        if s.op.endswith("_overflows"):
+            exact = {"add": int.__add__, "sub": int.__sub__, "mul": int.__mul__}[s.op[:3]](int(args[0]), int(args[1]))
+            info = np.iinfo(s.args[0].dtype)
+            return np.bool_(not info.min <= exact <= info.max)
+        return getattr(self.scalar, s.op)(*args)
+
+    def advance(self, s: For | While) -> None:
+        nexts = [self.operand(c.next) for c in s.carried]
+        for c, value in zip(s.carried, nexts, strict=True):
+            self.values[c.inner.name] = value
+
+    def reduce(self, s: Reduce) -> None:
+        elements: list[list[Any]] = [[] for _ in s.parts]
+        for i in range(self.dim(s.extent)):
+            self.symbols[s.symbol] = i
+            self.body(s.body)
+            for part, found in zip(s.parts, elements, strict=True):
+                found.append(self.operand(part.value))
+        for part, found in zip(s.parts, elements, strict=True):
+            init = None if part.init is None else self.operand(part.init)
+            chunk = None if part.chunk is None else self.dim(part.chunk)
+            self.values[part.result.name] = reduce_values(part, found, init, chunk)
+
+    def alloc(self, s: Alloc) -> None:
+        if s.scope == "scratch":
+            self.buffers[s.buffer.name] = Memory(self.arena.data, self.dim(s.offset))
+            return
+        shape = [self.dim(d) for d in s.buffer.shape]
+        if s.scope == "result":
+            self.results[s.slot] = array = _empty(self.interface.results[s.slot], shape)
+            self.buffers[s.buffer.name] = memory_of(array)
+        else:
+            size = int(np.prod(shape, dtype=np.int64)) * s.buffer.dtype.itemsize
+            self.buffers[s.buffer.name] = Memory(np.full(size, 0xAA, np.uint8), 0)
+
+    def call(self, s: CallKernel) -> None:
+        k = next(k for k in self.p.kernels if k.name == s.name)
+        inner = _Run(self.p, self.interface, self.results, self.arena, self.hosts, self.library)
+        inner.buffers.update({b.name: self.buffers[a.name] for b, a in zip(k.buffers, s.buffers, strict=True)})
+        inner.symbols.update({name: self.dim(d) for name, d in zip(k.symbols, s.symbols, strict=True)})
+        inner.values.update({v.name: self.operand(x) for v, x in zip(k.scalars, s.scalars, strict=True)})
+        inner.body(k.body)
+        for var, x in zip(s.results, k.results, strict=True):
+            self.values[var.name] = inner.operand(x)
+
+    def call_library(self, s: Library) -> None:
+        if self.library is None:
+            raise InternalError(f"nobody to call {s.name}")
+        arguments: list[Any] = []
+        for x in s.args:
+            if isinstance(x, Address):
+                offset = sum(self.dim(i) * self.dim(t) for i, t in zip(x.index, x.buffer.strides, strict=True))
+                arguments.append(self.buffers[x.buffer.name].address + offset)
+            elif isinstance(x, (Var, Const)):
+                arguments.append(self.operand(x).item())
+            else:
+                arguments.append(self.dim(x))
+        answer = self.library(s.name, arguments)
+        if s.result is not None:
+            self.values[s.result.name] = s.result.dtype.type(answer)
+
+    def view(self, b: Buffer) -> np.ndarray:
+        """A buffer as an array that shares its memory."""
+        memory = self.buffers[b.name]
+        shape, strides = [self.dim(d) for d in b.shape], [self.dim(d) for d in b.strides]
+        if 0 in shape:
+            return np.empty(shape, b.dtype)
+        return np.ndarray(shape, b.dtype, memory.data.data, memory.origin, strides)
+
+    def host(self, s: Host) -> None:
+        inputs = [self.view(x).copy() if isinstance(x, Buffer) else self.operand(x) for x in s.inputs]
+        answer = self.hosts[s.site](*inputs)
+        for x, value in zip(s.outputs, answer if len(s.outputs) > 1 else (answer,), strict=False):
+            if isinstance(x, Buffer):
+                self.view(x)[...] = value
+            else:
+                self.values[x.name] = x.dtype.type(value)
+
+    def box(self, s: SetResult) -> Any:
+        value, kind = self.operand(s.value), self.interface.results[s.slot].kind
+        if kind == "np_scalar" or (kind == "maybe_np_float" and s.is_numpy is not None and self.operand(s.is_numpy)):
+            return value
+        return value.item()
+
+
+# --- reductions -----------------------------------------------------------------------------------------------------
+
+
+def pairwise(a: Sequence[Any], dtype: np.dtype) -> Any:
+    """NumPy's sum of floats: eight accumulators in leaves of at most 128, halves added recursively."""
+    n = len(a)
+    if n < 8:
+        total = dtype.type(-0.0)
+        for value in a:
+            total = total + value
+        return total
+    if n <= 128:
+        full = n - n % 8
+        acc = list(a[:8])
+        for i in range(8, full, 8):
+            acc = [x + y for x, y in zip(acc, a[i : i + 8], strict=True)]
+        total = ((acc[0] + acc[1]) + (acc[2] + acc[3])) + ((acc[4] + acc[5]) + (acc[6] + acc[7]))
+        for value in a[full:]:
+            total = total + value
+        return total
+    half = n // 2
+    half -= half % 8
+    return pairwise(a[:half], dtype) + pairwise(a[half:], dtype)
+
+
+def reduce_values(p: Part, values: list[Any], init: Any, chunk: int | None) -> Any:
+    """What a part makes of its values."""
+    dtype = p.value.dtype
+    if p.kind in ("argmax", "argmin"):
+        function = np.argmax if p.kind == "argmax" else np.argmin
+        return np.int64(function(np.array(values, dtype)) if values else 0)
+    if p.order == "pairwise":
+        total = dtype.type(-0.0) if init is None else init
+        step = max(len(values) if chunk is None else chunk, 1)
+        for start in range(0, max(len(values), 1), step):
+            total = total + pairwise(values[start : start + step], dtype)
+        return total
+    total = init
+    for value in values:
+        total = value if total is None else _step(p.kind, total, value, dtype)
+    return dtype.type(identity_of(p.kind, dtype)) if total is None else total
+
+
+def _step(kind: str, x: Any, y: Any, dtype: np.dtype) -> Any:
+    if kind in ("any", "all"):
+        return np.bool_(x or y) if kind == "any" else np.bool_(x and y)
+    function = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[kind]
+    return function(x, y, dtype=dtype)
+
+
+def identity_of(kind: str, dtype: np.dtype) -> Any:
+    """The value that changes nothing."""
+    if kind in ("any", "all", "sum", "prod"):
+        return {"any": False, "all": True, "sum": -0.0 if dtype.kind == "f" else 0, "prod": 1}[kind]
+    if dtype.kind == "f":
+        return -np.inf if kind == "max" else np.inf
+    if dtype.kind == "b":
+        return kind == "min"
+    return np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max
+
+
+__all__ = ["CheckFailed", "memory_of", "pairwise", "reduce_values", "run_program"]

@@ -1,0 +1,286 @@
+"""Regions and effects at the loop level: loops with what they carry, branches, checks, calls back into Python.
+
+Carried scalars become `Carry`s. A carried array whose yield is a version of what the turn was given stays in its memory.
+Otherwise the loop owns memory: the yield is computed into a spare buffer (or lies in that of another carried array, as in
+`a, b = b, a`), and buffers are exchanged at the end of the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from jitgraph import dtypes
+from jitgraph.codegen.loops import (
+    Buffer,
+    Carry,
+    Check,
+    Const,
+    For,
+    Host,
+    If,
+    Merge,
+    Operand,
+    Stmt,
+    Swap,
+    Var,
+    While,
+)
+from jitgraph.codegen.lower_targets import propagate_targets, storage_argument, storage_root
+from jitgraph.codegen.lower_views import Memory, as_buffer
+from jitgraph.ir.graph import Block, Op, Value
+
+if TYPE_CHECKING:
+    from jitgraph.codegen.lower import Lowering
+
+
+class _Loop:
+    """What a loop carries, and how each turn hands it on."""
+
+    def __init__(self, low: Lowering, op: Op) -> None:
+        self.low, self.op = low, op
+        self.body = op.regions[-1]
+        self.yields = self.body.terminator.operands
+        self.scalars: dict[int, tuple[Operand, Var]] = {}
+        self.arrays: dict[int, Memory] = {}
+        #: Carried arrays whose buffers are exchanged, with a spare buffer where the yield is new in each turn.
+        self.owned: dict[int, Buffer] = {}
+        self.spares: dict[int, Buffer] = {}
+        for k, init in enumerate(op.operands):
+            if init.type.ndim == 0:
+                self.scalars[k] = (low.scalar(init), low.frame.var(init.type.dtype))
+            elif storage_argument(self.yields[k]) is self.body.args[k]:
+                self.arrays[k] = low.memory(init)
+            else:
+                self.owned[k] = self._own(init)
+                self.arrays[k] = Memory(self.owned[k])
+        sources: dict[Value, None] = {}
+        for k, buffer in self.owned.items():
+            base = storage_argument(self.yields[k])
+            exchanged = base is not None and base.block is self.body and base.index in self.owned and base not in sources
+            if exchanged and base is not None and self._whole(self.yields[k], base):
+                sources[base] = None
+                continue
+            self.spares[k] = low.temporary(buffer.dtype, buffer.shape, low.orders[buffer.name])
+            if base is None and storage_root(self.yields[k]).producer is not None:
+                propagate_targets(self.body, {self.yields[k]: self.spares[k]}, low.targets)
+
+    def _whole(self, value: Value, base: Value) -> bool:
+        """Whether `value` is all of the storage of `base`, not a view."""
+        return value.type.shape == base.type.shape
+
+    def _own(self, init: Value) -> Buffer:
+        """Memory of the loop's own with the first value: that of `init` if nobody else needs it."""
+        low = self.low
+        place = low.places.get(init)
+        if (
+            isinstance(place, Memory)
+            and place.map is None
+            and place.buffer.name in low.temporaries
+            and len(init.uses) == 1
+            and (init.producer.block if init.producer is not None else init.block) is self.op.block
+        ):
+            return place.buffer
+        t = init.type
+        buffer = low.temporary(t.dtype, t.shape, t.layout.order)
+        low.copy_into(init, Memory(buffer))
+        return buffer
+
+    def bind(self, block: Block) -> None:
+        """Arguments of a region stand for what is carried."""
+        for k, arg in enumerate(block.args):
+            self.low.places[arg] = self.scalars[k][1] if k in self.scalars else self.arrays[k]
+
+    def hand_on(self) -> list[Operand]:
+        """At the end of a turn: next values of scalars in order, and buffers brought to their places."""
+        low = self.low
+        following = [low.scalar(self.yields[k]) for k in self.scalars]
+        for k, memory in self.arrays.items():
+            if k not in self.owned and not memory.same(low.places.get(self.yields[k])):
+                low.copy_into(self.yields[k], memory)
+        holder: dict[int, str] = {}
+        buffers = {b.name: b for b in (*self.owned.values(), *self.spares.values())}
+        for k in self.owned:
+            if k in self.spares:
+                spare = Memory(self.spares[k])
+                if not spare.same(low.places.get(self.yields[k])):
+                    low.copy_into(self.yields[k], spare)
+                holder[k] = self.spares[k].name
+            else:
+                place = low.places[self.yields[k]]
+                assert isinstance(place, Memory)
+                holder[k] = place.buffer.name
+        for k, home in self.owned.items():
+            source = holder[k]
+            if source != home.name:
+                low.frame.body.append(Swap(home, buffers[source]))
+                for other, name in holder.items():
+                    if name == home.name:
+                        holder[other] = source
+                holder[k] = home.name
+        return following
+
+    def finish(self, following: Sequence[Operand]) -> list[Carry]:
+        """Places of the results, and the carried scalars."""
+        low = self.low
+        carried = []
+        for (k, (init, inner)), end in zip(self.scalars.items(), following, strict=True):
+            result = low.frame.var(inner.dtype)
+            carried.append(Carry(inner, init, end, result))
+            low.places[self.op.results[k]] = result
+        for k, memory in self.arrays.items():
+            low.places[self.op.results[k]] = memory
+        return carried
+
+
+def _within(low: Lowering, emit: Callable[[], None]) -> list[Stmt]:
+    """The statements that `emit` appends."""
+    outer = low.frame.body
+    low.frame.body = inner = []
+    emit()
+    low.frame.body = outer
+    return inner
+
+
+def _for(low: Lowering, op: Op) -> None:
+    loop = _Loop(low, op)
+    loop.bind(loop.body)
+    following: list[Operand] = []
+
+    def turn() -> None:
+        low.block(loop.body)
+        following.extend(loop.hand_on())
+
+    body = _within(low, turn)
+    attrs = op.attrs
+    carried = loop.finish(following)
+    low.frame.body.append(
+        For(attrs["index"], attrs["lower"], attrs["upper"], body, attrs["step"], carried=carried)
+    )
+
+
+def _while(low: Lowering, op: Op) -> None:
+    loop = _Loop(low, op)
+    test = op.regions[0]
+    loop.bind(test)
+    loop.bind(loop.body)
+    condition: list[Operand] = []
+    following: list[Operand] = []
+
+    def tested() -> None:
+        low.block(test)
+        condition.append(low.scalar(test.terminator.operands[0]))
+
+    def turn() -> None:
+        low.block(loop.body)
+        following.extend(loop.hand_on())
+
+    test_body = _within(low, tested)
+    body = _within(low, turn)
+    carried = loop.finish(following)
+    low.frame.body.append(While(test_body, condition[0], body, carried))
+
+
+def _cond(low: Lowering, op: Op) -> None:
+    """A branch: arrays that both sides make from one storage stay in it, others go to memory made before."""
+    condition = low.scalar(op.operands[0])
+    arrays: dict[int, Memory] = {}
+    for k, result in enumerate(op.results):
+        if result.type.ndim == 0:
+            continue
+        values = [r.terminator.operands[k] for r in op.regions]
+        roots = [storage_root(v) for v in values]
+        if roots[0] is roots[1] and _is_outside(roots[0], op):
+            memory = low.memory(roots[0])
+            low.places[roots[0]] = memory
+            arrays[k] = memory
+            continue
+        arrays[k] = low.destination(result)
+        for region, value, root in zip(op.regions, values, roots, strict=True):
+            if not _is_outside(root, op) and arrays[k].map is None:
+                propagate_targets(region, {value: arrays[k].buffer}, low.targets)
+    sides: list[list[Stmt]] = []
+    scalars: list[dict[int, Operand]] = []
+    for region in op.regions:
+        found: dict[int, Operand] = {}
+
+        def side(region: Block = region, found: dict[int, Operand] = found) -> None:
+            low.block(region)
+            for k, value in enumerate(region.terminator.operands):
+                if k not in arrays:
+                    found[k] = low.scalar(value)
+                elif not arrays[k].same(low.places.get(value)):
+                    low.copy_into(value, arrays[k])
+
+        sides.append(_within(low, side))
+        scalars.append(found)
+    merges = []
+    for k, result in enumerate(op.results):
+        if k in arrays:
+            low.places[result] = arrays[k]
+        else:
+            var = low.frame.var(result.type.dtype)
+            merges.append(Merge(var, scalars[0][k], scalars[1][k]))
+            low.places[result] = var
+    low.frame.body.append(If(condition, sides[0], sides[1], merges))
+
+
+def _is_outside(value: Value, op: Op) -> bool:
+    """Whether `value` is defined outside the regions of `op`."""
+    block = value.producer.block if value.producer is not None else value.block
+    while block is not None:
+        if block in op.regions:
+            return False
+        block = block.parent.block if block.parent is not None else None
+    return True
+
+
+def _check(low: Lowering, op: Op) -> None:
+    condition, *values = op.operands
+    if condition.type.ndim:
+        low.check_array(op)
+        return
+    low.frame.body.append(
+        Check(low.scalar(condition), op.attrs["site"], tuple(low.scalar(v) for v in values[:4] if v.type.ndim == 0))
+    )
+
+
+def _raise(low: Lowering, op: Op) -> None:
+    values = tuple(low.scalar(v) for v in op.operands[:4] if v.type.ndim == 0)
+    low.frame.body.append(Check(Const(False, dtypes.BOOL), op.attrs["site"], values))
+
+
+def _host_call(low: Lowering, op: Op) -> None:
+    inputs: list[Buffer | Operand] = []
+    for value in op.operands:
+        if value.type.kind != "array":
+            inputs.append(low.scalar(value))
+            continue
+        memory = low.memory(value)
+        buffer = as_buffer(memory)
+        if buffer is None:
+            t = value.type
+            buffer = low.temporary(t.dtype, t.shape, t.layout.order)
+            low.copy_into(value, Memory(buffer))
+        inputs.append(buffer)
+    outputs: list[Buffer | Var] = []
+    for result in op.results:
+        if result.type.kind != "array":
+            var = low.frame.var(result.type.dtype)
+            low.places[result] = var
+            outputs.append(var)
+        else:
+            memory = low.destination(result)
+            low.places[result] = memory
+            outputs.append(memory.buffer)
+    low.frame.body.append(Host(op.attrs["site"], tuple(inputs), tuple(outputs)))
+
+
+HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {
+    "for": _for,
+    "while": _while,
+    "cond": _cond,
+    "check": _check,
+    "raise": _raise,
+    "host_call": _host_call,
+}

@@ -1,0 +1,209 @@
+"""Nests of reductions, in NumPy's order of summation (`ops.reduction_plan`).
+
+If the innermost axis is kept: the lanes run along it, each adding up its own elements in a serial loop. If it is reduced:
+a `Reduce` over the innermost run for each kept index, with the reduced axes further out in serial loops around it.
+Producers are computed in the body; reductions over one domain share it where their orders allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from jitgraph import dtypes
+from jitgraph.codegen import lower_kernel
+from jitgraph.codegen.loops import Carry, Const, For, Operand, Part, Reduce, Stmt, Var
+from jitgraph.codegen.lower_kernel import Group, Nest, Root, Slot
+from jitgraph.codegen.lower_nest import Axis, merge_axes, split_levels
+from jitgraph.codegen.lower_scalar import constant
+from jitgraph.codegen.lower_views import Memory
+from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.graph import Op
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ops.reduction_plan import ReductionPlan, reduction_plan
+
+Kind = Literal["sum", "prod", "max", "min", "any", "all"]
+_COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
+
+
+def install() -> None:
+    lower_kernel.REDUCE = emit_reductions
+
+
+def kind_of(op: Op) -> Kind:
+    kind: Kind = op.name.removeprefix("reduce_")  # type: ignore[assignment]
+    return kind
+
+
+def emit_reductions(group: Group, n: Nest) -> None:
+    """Emit the reductions of one nest (and the stores that joined it): one pass for those whose orders agree."""
+    reduces = [r for r in n.roots if r.kind == "reduce"]
+    stores = [r for r in n.roots if r.kind != "reduce"]
+    plans = {}
+    for r in reduces:
+        assert r.op is not None
+        plans[r] = reduction_plan(r.value.type, r.op.attrs["axes"], kind_of(r.op))
+    while reduces:
+        master = next((r for r in reduces if plans[r].order != "free"), reduces[0])
+        plan = plans[master]
+        alike = [
+            r
+            for r in reduces
+            if plans[r].order == "free" or (plans[r].loops == plan.loops and plans[r].inner == plan.inner)
+        ]
+        _Pass(group, n, plan, alike, [plans[r] for r in alike], stores).emit()
+        reduces = [r for r in reduces if r not in alike]
+        stores = []
+
+
+@dataclass(slots=True)
+class _Pass:
+    group: Group
+    nest: Nest
+    plan: ReductionPlan
+    roots: list[Root]
+    plans: list[ReductionPlan]
+    stores: list[Root]
+
+    def emit(self) -> None:
+        group, plan = self.group, self.plan
+        shape = self.roots[0].domain
+        axes: dict[int, Axis] = {}
+        index: list[DimLike] = []
+        for k, d in enumerate(shape):
+            if k < group.rows:
+                index.append(group.row_index[k])
+            elif d == 1:
+                index.append(0)
+            else:
+                axes[k] = Axis(group.frame.index(), d)
+                index.append(symbol(axes[k].symbol))
+        kept = [axes[k] for k in plan.loops if k in axes and k in plan.kept]
+        outer = [axes[k] for k in plan.outer_serial if k in axes]
+        inner = [axes[k] for k in plan.inner if k in axes]
+        for role, run in (("kept", kept), ("serial", outer), ("inner", inner)):
+            for a in run:
+                a.role = role
+        frame = group.frame
+        around, frame.body = frame.body, []
+        memo = dict(group.memo) if len(inner) > 1 else group.memo
+        values = [group.at(r.value, tuple(index)) for r in self.roots]
+        group.store_roots(self.stores, tuple(index))
+        body, frame.body = frame.body, around
+        merged = merge_axes([*kept, *outer, *inner], body)
+        run = [a for a in merged if a.role == "inner"]
+        if len(run) > 1 and any(p.order == "pairwise" for p in self.plans):
+            group.memo = memo
+            self._through_memory()
+            return
+        kept = [a for a in merged if a.role == "kept"]
+        serial = [a for a in merged if a.role == "serial"] + run[:-1]
+        self._assemble(kept, serial, run[-1] if run else None, body, values, tuple(index))
+
+    def _through_memory(self) -> None:
+        """NumPy's flat sequence is no single loop over what is read: store the values as NumPy would, then reduce them."""
+        group, n = self.group, self.nest
+        order = [*self.plan.loops, *self.plan.inner]
+        order += [k for k in range(len(self.roots[0].domain)) if k not in order]
+        for r in {r.value: r for r in self.roots}.values():
+            if group.rows:
+                shape = r.domain[group.rows :]
+                inner = [k - group.rows for k in order if k >= group.rows]
+                buffer = group.low.new_buffer(r.value.type.dtype, shape, inner)
+                group.low.row_buffers.append(buffer)
+                memory = Memory(buffer, None, group.rows)
+            else:
+                memory = Memory(group.low.temporary(r.value.type.dtype, r.domain, order))
+            group.emit_stores(Nest(n.stage, n.domain, None, [Root("store", r.value, r.domain, n.stage, None, memory)]))
+            group.slots[r.value] = Slot(memory, n.stage - 1)
+        self.emit()
+
+    def _assemble(
+        self,
+        kept: list[Axis],
+        serial: list[Axis],
+        inner: Axis | None,
+        body: list[Stmt],
+        values: list[Operand],
+        index: tuple[DimLike, ...],
+    ) -> None:
+        """kept loops, serial loops with the accumulators carried, then the innermost run."""
+        group = self.group
+        frame = group.frame
+        axes = [*kept, *serial, *([inner] if inner is not None else [])]
+        levels = split_levels(axes, body)
+        totals: list[Operand] = []
+        for r, p in zip(self.roots, self.plans, strict=True):
+            assert r.op is not None
+            totals.append(_start(kind_of(r.op), r.value.type.dtype, p, serial=bool(serial) or inner is None))
+        chains: list[list[tuple[Operand, Var, Var]]] = []
+        around: list[Operand] = totals
+        for _ in serial:
+            chain = []
+            for total in around:
+                chain.append((total, frame.var(total.dtype), frame.var(total.dtype)))
+            chains.append(chain)
+            around = [inside for _, inside, _ in chain]
+        outer_body = frame.body
+        depth = len(axes)
+        if inner is not None:
+            parts = []
+            for r, p, value, start in zip(self.roots, self.plans, values, around, strict=True):
+                assert r.op is not None
+                init = start if serial or p.init is not None else None
+                kind = kind_of(r.op)
+                parts.append(Part(frame.var(start.dtype), kind, p.order, value, init, p.chunk))
+            ends: list[Operand] = [p.result for p in parts]
+            depth -= 1
+            current = [*levels[depth], Reduce(inner.symbol, inner.size, levels[depth + 1], parts)]
+        else:
+            frame.body = current = levels[depth]
+            ends = []
+            for r, value, start in zip(self.roots, values, around, strict=True):
+                assert r.op is not None
+                ends.append(REGISTRY[_COMBINE[kind_of(r.op)]].lower(group.builder, start, value))  # type: ignore[misc]
+        for axis, chain in zip(reversed(serial), reversed(chains), strict=True):
+            carried = [Carry(inside, init, end, out) for (init, inside, out), end in zip(chain, ends, strict=True)]
+            ends = [out for _, _, out in chain]
+            depth -= 1
+            current = [*levels[depth], For(axis.symbol, 0, axis.size, current, carried=carried)]
+        frame.body = current
+        self._results(ends, index)
+        frame.body = outer_body
+        for k in range(len(kept) - 1, -1, -1):
+            vector = k == len(kept) - 1 and inner is None
+            loop = For(kept[k].symbol, 0, kept[k].size, current, role="vector" if vector else "serial")
+            current = [*levels[k], loop]
+        outer_body.extend(current)
+
+    def _results(self, ends: list[Operand], index: tuple[DimLike, ...]) -> None:
+        """Store the totals at their kept index, or keep them as scalars of the row."""
+        group = self.group
+        for r, end in zip(self.roots, ends, strict=True):
+            op = r.op
+            assert op is not None
+            axes = op.attrs["axes"]
+            keep = op.attrs.get("keepdims", False)
+            at = tuple(0 if k in axes else i for k, i in enumerate(index) if keep or k not in axes)
+            end = group.builder.cast(end, op.result.type.dtype)
+            if r.memory is not None:
+                group.store(r.memory, at, end)
+            else:
+                group.slots[op.result] = Slot(end, r.stage)
+                target = group.outputs.get(op.result)
+                if target is not None:
+                    group.store(target, at, end)
+
+
+def _start(kind: Kind, dtype: np.dtype, plan: ReductionPlan, *, serial: bool) -> Operand:
+    """What an accumulator starts from; an extreme starts from the worst value where it is carried."""
+    if plan.init is not None:
+        return constant(plan.init, dtypes.BOOL if kind in ("any", "all") else dtype)
+    if dtype.kind == "f":
+        return Const(float("-inf" if kind == "max" else "inf"), dtype)
+    if dtype == dtypes.BOOL:
+        return Const(kind == "min", dtype)
+    info = np.iinfo(dtype)
+    return Const(int(info.min if kind == "max" else info.max), dtype)

@@ -1,0 +1,352 @@
+"""Ops with nests of their own: joining, running sums, positions of extremes, and whatever moves elements by data.
+
+What depends on the order of elements (appending under a mask, adding at indices that may repeat) runs in serial loops that
+carry the count; sizes that it finds become symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from jitgraph import dtypes
+from jitgraph.codegen import lower_kernel
+from jitgraph.codegen.loops import (
+    Bind,
+    Carry,
+    Check,
+    Const,
+    For,
+    If,
+    Let,
+    Operand,
+    Part,
+    Reduce,
+    Stmt,
+)
+from jitgraph.codegen.lower_kernel import Evaluator, Group, Index, Nest, Root, Slot, finish_kernel, origin_of
+from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
+from jitgraph.codegen.lower_scalar import KernelFrame, constant
+from jitgraph.codegen.lower_views import broadcast_index
+from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import AxisMap, IndexMap, Shape
+
+if TYPE_CHECKING:
+    from jitgraph.codegen.lower import Lowering
+
+
+def _loops(e: Evaluator, sizes: Sequence[DimLike]) -> tuple[list[Axis], list[DimLike]]:
+    """A loop axis for each size but 1, and the index."""
+    axes = []
+    index: list[DimLike] = []
+    for d in sizes:
+        if d == 1:
+            index.append(0)
+        else:
+            axes.append(Axis(e.frame.index(), d))
+            index.append(symbol(axes[-1].symbol))
+    return axes, index
+
+
+# ------------------------------------------------------------------------------------------------------- concatenation
+
+
+def _concatenate(group: Group, op: Op, root: Root) -> None:
+    assert root.memory is not None
+    axis = op.attrs["axis"]
+    at: DimLike = 0
+    for x in op.operands:
+        shape = x.type.shape
+        maps = tuple(AxisMap(at if k == axis else 0, 1, k) for k in range(len(shape)))
+        part = root.memory.view(IndexMap(shape, maps))
+        group.emit_stores(Nest(root.stage, shape, None, [Root("store", x, shape, root.stage, None, part)]))
+        at = at + shape[axis]
+
+
+# -------------------------------------------------------------------------------------------------------- running sums
+
+
+def _running(group: Group, op: Op, root: Root) -> None:
+    """Carry the total along the axis; the lanes run along the innermost axis in memory if that is another one."""
+    assert root.memory is not None
+    (x,) = op.operands
+    axis, dtype = op.attrs["axis"], op.result.type.dtype
+    combine = REGISTRY["add" if op.name == "cumsum" else "mul"]
+    start = constant(1 if op.name == "cumprod" else -0.0 if dtype.kind == "f" else 0, dtype)
+    frame = group.frame
+    axes, index = _loops(group, x.type.shape)
+    along = index[axis]
+    order = [a for a in group.in_memory_order(axes, root.memory, tuple(index)) if symbol(a.symbol) != along]
+    outer, frame.body = frame.body, []
+    total = frame.var(dtype)
+    value = group.builder.cast(group.at(x, tuple(index)), dtype)
+    following = combine.lower(group.builder, total, value)  # type: ignore[misc]
+    group.store(root.memory, tuple(index), following)
+    flat, frame.body = frame.body, outer
+    if along == 0:  # an axis of size 1: the elements themselves
+        outer.extend(nest(order, [Let(total, "cast", (start,), dtypes.short_name(dtype)), *flat]))
+        return
+    serial = next(a for a in axes if symbol(a.symbol) == along)
+    inner_first = bool(order) and group.in_memory_order(axes, root.memory, tuple(index))[-1] is not serial
+    levels = split_levels([*order, serial], flat)
+    result = frame.var(dtype)
+    loop = For(serial.symbol, 0, serial.size, levels[-1], carried=[Carry(total, start, following, result)])
+    current = [*levels[-2], loop]
+    for k in range(len(order) - 1, -1, -1):
+        vector = inner_first and k == len(order) - 1
+        around = For(order[k].symbol, 0, order[k].size, current, role="vector" if vector else "serial")
+        current = [*levels[k], around]
+    outer.extend(current)
+
+
+# ------------------------------------------------------------------------------------------------ positions of extremes
+
+
+def _position(group: Group, op: Op, root: Root) -> None:
+    """Along the innermost axis in memory a `Reduce`; else the lanes run along another axis, each with its own search."""
+    (x,) = op.operands
+    axis, keep = op.attrs["axis"], op.attrs.get("keepdims", False)
+    frame, b = group.frame, group.builder
+    axes, index = _loops(group, x.type.shape)
+    by_symbol = {a.symbol: a for a in axes}
+    along = by_symbol.get(str(index[axis]))
+    order = [by_symbol[str(index[k])] for k in x.type.layout.order if index[k] != 0 and k != axis]
+    innermost = next((k for k in reversed(x.type.layout.order) if index[k] != 0), axis)
+    at = tuple(0 if k == axis else i for k, i in enumerate(index) if keep or k != axis)
+    outer, frame.body = frame.body, []
+    if along is None:
+        end: Operand = Const(0, dtypes.I64)
+        flat, frame.body = frame.body, outer
+        current: list[Stmt] = [*flat]
+        levels: list[list[Stmt]] = [[] for _ in order]
+    elif innermost == axis or not order:
+        value = group.at(x, tuple(index))
+        levels = split_levels([*order, along], frame.body)
+        end = frame.var(dtypes.I64)
+        reduce = Reduce(along.symbol, along.size, levels.pop(), [Part(end, op.name, "free", value)])  # type: ignore[arg-type]
+        current = [*levels.pop(), reduce]
+    else:
+        first_index = tuple(0 if k == axis else i for k, i in enumerate(index))
+        first = group.at(x, first_index)
+        before, frame.body = frame.body, []
+        value = group.at(x, tuple(index))
+        best, place = frame.var(value.dtype), frame.var(dtypes.I64)
+        better = b.cmp("gt" if op.name == "argmax" else "lt", value, best)
+        if value.dtype.kind == "f":
+            nan = b.cmp("uno", value, value)
+            better = b.or_(better, b.and_(nan, b.not_(b.cmp("uno", best, best))))
+        best_next = b.select(better, value, best)
+        place_next = b.select(better, group.dim(index[axis]), place)
+        levels = split_levels([*order, along], [*before, *frame.body])
+        end, last = frame.var(dtypes.I64), frame.var(value.dtype)
+        carried = [Carry(best, first, best_next, last), Carry(place, Const(0, dtypes.I64), place_next, end)]
+        loop = For(along.symbol, 1, along.size, levels.pop(), carried=carried)
+        current = [*levels.pop(), loop]
+    frame.body = current
+    if root.memory is not None:
+        group.store(root.memory, at, end)
+    else:
+        group.slots[op.result] = Slot(end, root.stage)
+    frame.body = outer
+    for k in range(len(order) - 1, -1, -1):
+        vector = k == len(order) - 1 and innermost != axis and along is not None
+        loop = For(order[k].symbol, 0, order[k].size, current, role="vector" if vector else "serial")
+        current = [*levels[k], loop]
+    outer.extend(current)
+
+
+# -------------------------------------------------------------------------------------------------- moving by indices
+
+
+def _scatter_add(group: Group, op: Op, root: Root) -> None:
+    """Serial over the indices, which may repeat; the lanes run along the axes behind."""
+    assert root.memory is not None
+    base, where, values = op.operands
+    axis = op.attrs["axis"]
+    frame, b = group.frame, group.builder
+    shape = (*base.type.shape[:axis], *where.type.shape, *base.type.shape[axis + 1 :])
+    axes, index = _loops(group, shape)
+    outer, frame.body = frame.body, []
+    place = group.bind(group.at(where, tuple(index[axis : axis + where.type.ndim])))
+    target = (*index[:axis], place, *index[axis + where.type.ndim :])
+    value = group.at(values, broadcast_index(tuple(index), values.type.shape))
+    old = group.load(root.memory, target)
+    group.store(root.memory, target, b.add(old, b.cast(value, old.dtype)))
+    flat, frame.body = frame.body, outer
+    behind = any(d != 1 for d in base.type.shape[axis + 1 :])
+    if not any(d != 1 for d in where.type.shape):
+        behind = behind or bool(axes)
+    outer.extend(_ordered_nest(axes, flat, vector=behind))
+
+
+def _ordered_nest(axes: list[Axis], flat: list[Stmt], *, vector: bool) -> list[Stmt]:
+    """Loops in this order, nothing moved out of them that reads what they write."""
+    current = flat
+    for k in range(len(axes) - 1, -1, -1):
+        last = k == len(axes) - 1
+        current = [For(axes[k].symbol, 0, axes[k].size, current, role="vector" if vector and last else "serial")]
+    return current
+
+
+# -------------------------------------------------------------------------------------------------------------- masks
+
+
+def _counted_nest(
+    e: Evaluator, shape: Shape, turn: Callable[[Index, Operand], Operand], start: Operand | None = None
+) -> Operand:
+    """Serial loops over `shape` in C order that carry a count; `turn(index, count)` emits a turn and gives the next one."""
+    frame = e.frame
+    axes, index = _loops(e, shape)
+    init = Const(0, dtypes.I64) if start is None else start
+    if not axes:
+        return turn(tuple(index), init)
+    inners = [frame.var(dtypes.I64) for _ in axes]
+    outer, frame.body = frame.body, []
+    following = turn(tuple(index), inners[-1])
+    current: list[Stmt] = frame.body
+    frame.body = outer
+    for k in range(len(axes) - 1, -1, -1):
+        result = frame.var(dtypes.I64)
+        begin = inners[k - 1] if k else init
+        current = [For(axes[k].symbol, 0, axes[k].size, current, carried=[Carry(inners[k], begin, following, result)])]
+        following = result
+    frame.body.extend(current)
+    return following
+
+
+def _expand(group: Group, op: Op, root: Root) -> None:
+    """One value for all: selected between it and the old element. An array of values: the next one for each true."""
+    assert root.memory is not None
+    base, mask, values = op.operands
+    memory, b = root.memory, group.builder
+    if values.type.ndim == 0:
+        frame = group.frame
+        axes, index = _loops(group, base.type.shape)
+        outer, frame.body = frame.body, []
+        chosen = group.at(mask, tuple(index))
+        value = b.cast(group.at(values, ()), base.type.dtype)
+        old = group.load(memory, tuple(index))
+        group.store(memory, tuple(index), b.select(chosen, value, old))
+        flat, frame.body = frame.body, outer
+        outer.extend(nest(group.in_memory_order(axes, memory, tuple(index)), flat))
+        return
+
+    def turn(index: Index, count: Operand) -> Operand:
+        def hit() -> None:
+            at = () if values.type.shape == (1,) else (group.bind(count),)
+            value = group.at(values, at or (0,))
+            group.store(memory, index, value)
+
+        return _append(group, group.at(mask, index), count, hit)
+
+    _counted_nest(group, base.type.shape, turn)
+
+
+def _append(e: Evaluator, condition: Operand, count: Operand, hit: Callable[[], None]) -> Operand:
+    """If the condition holds run `hit`; the count after it."""
+    frame = e.frame
+    outer, frame.body = frame.body, []
+    memo = dict(e.memo)
+    hit()
+    then, frame.body = frame.body, outer
+    e.memo = memo
+    frame.body.append(If(condition, then, []))
+    return e.builder.add(count, e.builder.cast(condition, dtypes.I64))
+
+
+def _count(low: Lowering, mask: Value, origin: list[str]) -> Operand:
+    """How many elements of a mask are true."""
+    frame = KernelFrame()
+    e = Evaluator(low, frame, {})
+    axes, index = _loops(e, mask.type.shape)
+    outer, frame.body = frame.body, []
+    value = e.builder.cast(e.at(mask, tuple(index)), dtypes.I64)
+    flat, frame.body = frame.body, outer
+    for a in axes:
+        a.role = "count"
+    axes = merge_axes(axes, flat)
+    total: Operand = value
+    if axes:
+        levels = split_levels(axes, flat)
+        inners = [frame.var(dtypes.I64) for _ in axes[:-1]]
+        start: Operand = inners[-1] if inners else Const(0, dtypes.I64)
+        total = frame.var(dtypes.I64)
+        current = [*levels[-2], Reduce(axes[-1].symbol, axes[-1].size, levels[-1], [Part(total, "sum", "free", value, start)])]
+        for k in range(len(axes) - 2, -1, -1):
+            result = frame.var(dtypes.I64)
+            begin = inners[k - 1] if k else Const(0, dtypes.I64)
+            loop = For(axes[k].symbol, 0, axes[k].size, current, carried=[Carry(inners[k], begin, total, result)])
+            current = [*levels[k], loop]
+            total = result
+        frame.body.extend(current)
+    else:
+        frame.body.extend(flat)
+    (count,) = finish_kernel(low, e, [total], f"k{len(low.kernels)}", origin)
+    return count
+
+
+def _compress(low: Lowering, op: Op) -> None:
+    x, mask = op.operands
+    origin = origin_of([op])
+    low.frame.body.append(Bind(op.attrs["symbol"], _count(low, mask, origin)))
+    memory = low.destination(op.result)
+    low.places[op.result] = memory
+    e = Evaluator(low, KernelFrame(), {})
+
+    def turn(index: Index, count: Operand) -> Operand:
+        return _append(e, e.at(mask, index), count, lambda: e.store(memory, (e.bind(count),), e.at(x, index)))
+
+    _counted_nest(e, mask.type.shape, turn)
+    finish_kernel(low, e, [], f"k{len(low.kernels)}", origin)
+
+
+def _nonzero(low: Lowering, op: Op) -> None:
+    (mask,) = op.operands
+    origin = origin_of([op])
+    low.frame.body.append(Bind(op.attrs["symbol"], _count(low, mask, origin)))
+    memories = [low.destination(r) for r in op.results]
+    low.places.update(zip(op.results, memories, strict=True))
+    e = Evaluator(low, KernelFrame(), {})
+
+    def turn(index: Index, count: Operand) -> Operand:
+        def hit() -> None:
+            at = (e.bind(count),)
+            for memory, i in zip(memories, index, strict=True):
+                e.store(memory, at, e.dim(i))
+
+        return _append(e, e.at(mask, index), count, hit)
+
+    _counted_nest(e, mask.type.shape, turn)
+    finish_kernel(low, e, [], f"k{len(low.kernels)}", origin)
+
+
+def check_array(low: Lowering, op: Op, origin: list[str]) -> None:
+    """A check of every element, in C order: the first that fails is reported with the values there."""
+    condition, *values = op.operands
+    frame = KernelFrame()
+    e = Evaluator(low, frame, {})
+    axes, index = _loops(e, condition.type.shape)
+    outer, frame.body = frame.body, []
+    holds = e.at(condition, tuple(index))
+    shown = tuple(e.at(v, broadcast_index(tuple(index), v.type.shape)) for v in values[:4])
+    frame.body.append(Check(holds, op.attrs["site"], shown))
+    flat, frame.body = frame.body, outer
+    outer.extend(nest(axes, flat))
+    finish_kernel(low, e, [], f"k{len(low.kernels)}", origin)
+
+
+lower_kernel.SPECIAL.update(
+    {
+        "concatenate": _concatenate,
+        "cumsum": _running,
+        "cumprod": _running,
+        "argmax": _position,
+        "argmin": _position,
+        "scatter_add": _scatter_add,
+        "expand": _expand,
+    }
+)
+
+HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {"compress": _compress, "nonzero": _nonzero}

@@ -1,0 +1,185 @@
+"""How one op of a kernel reads another's result: through which views, and whether at the same element.
+
+Views, fills, sequences, constants and sizes cost nothing inside a kernel. They belong to no group: each kernel that
+needs one has its own copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jitgraph.ir.dims import DimLike, Facts
+from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.opdef import Trait
+from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
+
+#: Copied into each kernel that needs them.
+FREE = frozenset(["view", "reshape", "full", "iota", "constant", "dim"])
+#: Ops whose result is the next version of one of their operands, by that operand.
+UPDATES = {"write": 1, "scatter_add": 0, "expand": 0}
+
+
+def is_free(op: Op | None) -> bool:
+    return op is not None and op.defn.name in FREE
+
+
+def domain_of(op: Op) -> Shape | None:
+    """The index space over which a kernel would compute `op`; None if it stands in no kernel."""
+    defn = op.defn
+    name = defn.name
+    if name == "write":
+        base = op.operands[1].producer
+        if base is not None and base.name in ("view", "reshape"):
+            return None
+        shape: Shape = op.attrs["map"].shape
+    elif Trait.REDUCTION in defn.traits and "axes" in op.attrs:
+        shape = op.operands[0].type.shape
+    elif Trait.ELEMENTWISE in defn.traits or name in ("copy", "take"):
+        shape = op.result.type.shape
+    else:
+        return None
+    return shape if any(d != 1 for d in shape) else None
+
+
+def inputs_of(op: Op) -> list[Value]:
+    """The operands that an op reads element by element (not the base of a write, nor what a `take` takes from)."""
+    name = op.defn.name
+    if name == "write":
+        return op.operands[:1]
+    if name == "take":
+        index = op.operands[1]
+        return [index] if index.type.ndim in (0, op.result.type.ndim) else []
+    return op.operands
+
+
+def elsewhere_of(op: Op) -> list[Value]:
+    """The operands that an op reads at other elements than its own."""
+    name = op.defn.name
+    if name == "write":
+        return op.operands[1:]
+    if name == "take":
+        return [v for v in op.operands if v not in inputs_of(op)]
+    return []
+
+
+def sources(op: Op) -> Iterator[Value]:
+    """The values behind the operands of `op`, looked up through free ops; all that regions capture, too."""
+    if op.regions:
+        for value in captured(op):
+            yield from _behind(value)
+    for value in op.operands:
+        yield from _behind(value)
+
+
+def _behind(value: Value) -> Iterator[Value]:
+    producer = value.producer
+    if producer is None or not is_free(producer):
+        yield value
+        return
+    for operand in producer.operands:
+        yield from _behind(operand)
+
+
+def captured(op: Op) -> dict[Value, None]:
+    """Values from outside that the regions of `op` use."""
+    inside: set[Value] = set()
+    used: dict[Value, None] = {}
+    for inner in op.walk():
+        for region in inner.regions:
+            inside.update(region.args)
+        inside.update(inner.results)
+        if inner is not op:
+            used.update(dict.fromkeys(inner.operands))
+    return {v: None for v in used if v not in inside}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An operand as seen from the op: element `map(i)` of `base` at index i of the domain; `map` None is the same element,
+    `opaque` an access that is no affine map (a reshape)."""
+
+    base: Value
+    map: IndexMap | None
+    opaque: bool = False
+
+
+def access(value: Value, shape: Shape) -> Access:
+    """`value` broadcast to `shape`, through the views behind it."""
+    m: IndexMap | None = None
+    if value.type.shape != shape:
+        m = _aligned(value.type.shape, shape)
+    while value.producer is not None and value.producer.name in ("view", "reshape"):
+        op = value.producer
+        value = op.operands[0]
+        if op.name == "reshape":
+            while value.producer is not None and value.producer.name in ("view", "reshape"):
+                value = value.producer.operands[0]
+            return Access(value, m, opaque=True)
+        inner: IndexMap = op.attrs["map"]
+        m = inner if m is None else inner.then(m)
+    if m is not None and m.is_identity(value.type.shape):
+        m = None
+    return Access(value, m)
+
+
+def _aligned(shape: Shape, to: Shape) -> IndexMap:
+    shift = len(to) - len(shape)
+    return IndexMap(to, tuple(AxisMap(0) if d == 1 else AxisMap(0, 1, k + shift) for k, d in enumerate(shape)))
+
+
+def is_row_access(found: Access, rows: int) -> bool:
+    """Does the access read, for all indices of one row (equal in the first `rows` axes), one row of the base: the
+    element at those axes, all others 0?"""
+    base = found.base.type.shape
+    if found.opaque or len(base) < rows or any(d != 1 for d in base[rows:]):
+        return False
+    if found.map is None:
+        return True
+    for k, m in enumerate(found.map.axes):
+        if k < rows:
+            if base[k] == 1 and m.axis is None and found.map.shape[k] == 1:
+                continue
+            if m.axis != k or m.offset != 0 or m.step != 1:
+                return False
+        elif m.axis is not None or m.offset != 0:
+            return False
+    return True
+
+
+def is_row_shape(shape: Shape, domain: Shape, rows: int) -> bool:
+    """Has `shape` one element for each row of `domain`: its first `rows` axes, and at most axes of size 1 more?"""
+    return len(shape) <= len(domain) and shape[:rows] == domain[:rows] and all(d == 1 for d in shape[rows:])
+
+
+def rows_lie_together(t: TensorType, rows: int) -> bool:
+    """Are the axes behind the first `rows` the innermost ones, in C order and without gaps?"""
+    ndim = t.ndim
+    if ndim <= rows:
+        return True
+    layout = t.layout
+    inner = tuple(range(rows, ndim))
+    if layout.order[rows:] != inner:
+        return False
+    return not any(k in layout.negative for k in inner) and not any(p >= rows for p in layout.breaks)
+
+
+def disjoint(facts: Facts, a: IndexMap, b: IndexMap) -> bool:
+    """Are the elements that two maps name in one base proven to be different ones?"""
+    for x, y in zip(a.axes, b.axes, strict=True):
+        first, second = _range(x.offset, x.step, x.axis, a.shape), _range(y.offset, y.step, y.axis, b.shape)
+        if first is None or second is None:
+            continue
+        if facts.is_lt(first[1], second[0]) or facts.is_lt(second[1], first[0]):
+            return True
+    return False
+
+
+def _range(offset: DimLike, step: DimLike, axis: int | None, shape: Shape) -> tuple[DimLike, DimLike] | None:
+    """Least and greatest index along one axis, if the sign of the step is known."""
+    if axis is None:
+        return offset, offset
+    if not isinstance(step, int):
+        return None
+    end = offset + step * (shape[axis] - 1)
+    return (offset, end) if step >= 0 else (end, offset)

@@ -1,0 +1,114 @@
+"""The list of passes, and the driver that runs it.
+
+A pass is a function of a graph that says whether it changed it. `after` names the passes that must stand before it, and
+why; the order is checked when this module is imported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from jitgraph.errors import InternalError, VerifyError
+from jitgraph.ir.graph import Graph
+from jitgraph.ir.verifier import verify as verify_graph
+from jitgraph.passes.canonicalise import canonicalise
+from jitgraph.passes.control_flow import control_flow
+from jitgraph.passes.cse import cse
+from jitgraph.passes.dce import dce
+from jitgraph.passes.fold import fold
+from jitgraph.passes.fuse import fuse
+from jitgraph.passes.invariant_motion import invariant_motion
+from jitgraph.passes.simplify import simplify
+
+#: Told after each pass: (number, name, graph, ops before, ops after, milliseconds).
+Observer: TypeAlias = Callable[[int, str, Graph, int, int, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One entry of a pipeline.
+
+    Attributes:
+        required: cannot be left out.
+        after: passes that stand before it, and why.
+    """
+
+    name: str
+    run: Callable[[Graph], bool]
+    required: bool = False
+    after: Mapping[str, str] = field(default_factory=dict)
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("canonicalise", canonicalise),
+    Pass("fold", fold, after={"canonicalise": "constants stand on the right, views are composed"}),
+    Pass("simplify", simplify, after={"fold": "laws look for constants"}),
+    Pass("control_flow", control_flow, after={"fold": "conditions and trip counts are known"}),
+    Pass("cse", cse, after={"canonicalise": "equal operations look equal"}),
+    Pass("invariant_motion", invariant_motion, after={"cse": "equal ops are one, so one moves"}),
+    Pass("dce", dce, after={"cse": "merged ops leave users behind"}),
+    Pass("cleanup", canonicalise, after={"control_flow": "inlined regions meet the code around them"}),
+    Pass("fold_again", fold, after={"control_flow": "inlined regions have known indices"}),
+    Pass("simplify_again", simplify, after={"fold_again": "laws look for constants"}),
+    Pass("cse_again", cse, after={"invariant_motion": "what left several loops may be equal"}),
+    Pass("dce_again", dce, after={"cse_again": "merged ops leave users behind"}),
+    Pass("fuse", fuse, after={"dce_again": "kernels compute nothing that is dead"}),
+)
+
+
+def check_order(passes: Sequence[Pass]) -> None:
+    """Check that each pass stands behind those it names.
+
+    Raises:
+        InternalError: one does not, or a name is there twice.
+    """
+    seen: set[str] = set()
+    for p in passes:
+        missing = [name for name in p.after if name not in seen]
+        if missing:
+            raise InternalError(f"the pass {p.name} must stand behind {missing[0]}: {p.after[missing[0]]}")
+        if p.name in seen:
+            raise InternalError(f"the pass {p.name} is in the pipeline twice")
+        seen.add(p.name)
+
+
+check_order(PASSES)
+
+
+def run_pipeline(
+    graph: Graph,
+    passes: Iterable[Pass] = PASSES,
+    verify: bool = False,
+    observer: Observer | None = None,
+) -> bool:
+    """Run passes in order; True if one changed the graph.
+
+    Args:
+        verify: check all invariants after each pass.
+        observer: told after each pass (for dumps and timings); counting ops costs a walk, so only then.
+
+    Raises:
+        VerifyError: a pass broke an invariant; the message names it.
+    """
+    changed = False
+    for number, p in enumerate(passes):
+        before = count_ops(graph) if observer is not None else 0
+        start = time.perf_counter_ns()
+        changed |= p.run(graph)
+        elapsed_ms = (time.perf_counter_ns() - start) / 1e6
+        if verify:
+            try:
+                verify_graph(graph)
+            except VerifyError as e:
+                raise VerifyError(f"after {p.name}: {e}") from e
+        if observer is not None:
+            observer(number, p.name, graph, before, count_ops(graph), elapsed_ms)
+    return changed
+
+
+def count_ops(graph: Graph) -> int:
+    """The number of ops, those in regions included."""
+    return sum(1 for _ in graph.walk())

@@ -1,0 +1,455 @@
+"""Calling machine code: slots from arguments, results and scratch memory, errors from statuses.
+
+An `Executable` joins object code with its `abi.Interface`, the sites and the host functions. Calls are reentrant and
+thread-safe: what one call needs (context, slots, dims) is a `Frame`, taken from a pool.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary, ref
+
+import numpy as np
+
+from jitgraph import dtypes, errors
+from jitgraph.abi import (
+    CONTEXT_ALLOC,
+    CONTEXT_BYTES,
+    CONTEXT_ERROR_VALUES,
+    CONTEXT_FREE,
+    CONTEXT_HOST,
+    CONTEXT_RESULT,
+    CONTEXT_TABLE,
+    SLOT_BYTES,
+    HostOperand,
+    Interface,
+    ResultSlot,
+    Status,
+)
+from jitgraph.ir.graph import Site
+from jitgraph.runtime import engine, table
+
+EXPORTS = ("entry", "prepare")
+_FORMATS = {"bool": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f32": "f", "f64": "d"}  # fmt: skip
+_ZERO = bytes(8)
+#: Arenas up to this size are kept between calls.
+_KEPT_BYTES = 1 << 20
+
+
+class Deoptimise(Exception):  # noqa: N818  # not an error: the call is to be run in plain Python
+    """The compiled code met a case that only Python handles; nothing visible was written."""
+
+
+# --- one call -------------------------------------------------------------------------------------------------------
+
+
+class Frame:
+    """The memory of one call; used by one call at a time."""
+
+    __slots__ = (
+        "__weakref__", "address", "allocated", "args", "context", "dims", "dims_address", "executable", "made", "pending",
+        "result_dims", "result_dims_address", "scratch", "scratch_address", "size", "size_address", "slots", "slots_address", "slots_view",
+    )  # fmt: skip
+
+    def __init__(self, executable: Executable) -> None:
+        interface = executable.interface
+        self.executable = ref(executable)
+        self.context = (ctypes.c_int64 * (CONTEXT_BYTES // 8))()
+        self.address = ctypes.addressof(self.context)
+        for offset, value in _context_fields():
+            self.context[offset // 8] = value
+        self.dims = (ctypes.c_int64 * max(1, interface.dim_count))()
+        self.dims_address = ctypes.addressof(self.dims)
+        self.result_dims = (ctypes.c_int64 * max(1, executable.result_dim_count))()
+        self.result_dims_address = ctypes.addressof(self.result_dims)
+        self.size = ctypes.c_int64()
+        self.size_address = ctypes.addressof(self.size)
+        self.slots = (ctypes.c_char * (SLOT_BYTES * max(1, len(interface.results))))()
+        self.slots_address = ctypes.addressof(self.slots)
+        self.slots_view = memoryview(self.slots).cast("B")
+        self.args = b""
+        self.scratch: np.ndarray | None = None
+        self.scratch_address = 0
+        self.allocated: dict[int, np.ndarray] = {}
+        self.made: list[Any] = []
+        self.pending: BaseException | None = None
+        _frames[self.address] = self
+
+    def arena(self, size: int) -> int:
+        """The address of `size` bytes, 64-byte aligned; small arenas are kept for the next call."""
+        if self.scratch is not None and self.scratch.nbytes >= size + 64:
+            return self.scratch_address
+        self.scratch = np.empty(size + 64, np.uint8)
+        self.scratch_address = (self.scratch.__array_interface__["data"][0] + 63) & -64
+        return self.scratch_address
+
+    def done(self, pool: list[Frame]) -> None:
+        """Give back what only this call needed, and the frame itself."""
+        self.made = []
+        self.args = b""
+        if self.allocated:
+            self.allocated.clear()
+        if self.scratch is not None and self.scratch.nbytes > _KEPT_BYTES:
+            self.scratch = None
+        pool.append(self)
+
+
+#: Frames by the address of their context, for callbacks.
+_frames: WeakValueDictionary[int, Frame] = WeakValueDictionary()
+
+
+# --- callbacks ------------------------------------------------------------------------------------------------------
+
+_P, _I = ctypes.c_void_p, ctypes.c_int64
+
+
+@ctypes.CFUNCTYPE(_P, _P, _I)
+def _alloc(context: int, size: int) -> int | None:
+    """Memory that lives until the call returns; null if there is none."""
+    frame = _frames[context]
+    try:
+        memory = np.empty(size + 64, np.uint8)
+    except MemoryError:
+        return None
+    address: int = (memory.__array_interface__["data"][0] + 63) & -64
+    frame.allocated[address] = memory
+    return address
+
+
+@ctypes.CFUNCTYPE(None, _P, _P)
+def _free(context: int, address: int) -> None:
+    _frames[context].allocated.pop(address, None)
+
+
+@ctypes.CFUNCTYPE(_P, _P, _I, _I, _P)
+def _result(context: int, slot: int, ndim: int, dims: int) -> int | None:
+    """A result whose size only the run knows."""
+    frame = _frames[context]
+    shape = list((_I * ndim).from_address(dims)) if ndim else []
+    try:
+        array = _executable(frame).empty(slot, shape)
+    except MemoryError:
+        return None
+    frame.made[slot] = array
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int32, _P, _I, _P, _P)
+def _host(context: int, site: int, inputs: int, outputs: int) -> int:
+    """Call the Python function behind `site`; its exception waits in the frame until the machine code has returned."""
+    frame = _frames[context]
+    try:
+        _executable(frame).call_host(site, inputs, outputs)
+    except BaseException as e:  # noqa: BLE001  # machine code lies in between: raised again by `run`
+        frame.pending = e
+        return int(Status.PYTHON_ERROR)
+    return int(Status.OK)
+
+
+def _executable(frame: Frame) -> Executable:
+    executable = frame.executable()
+    assert executable is not None, "a call outlives what it calls"
+    return executable
+
+
+def _context_fields() -> list[tuple[int, int]]:
+    """What every context holds: offset and value."""
+    if not _context:
+        callbacks = ((CONTEXT_ALLOC, _alloc), (CONTEXT_FREE, _free), (CONTEXT_RESULT, _result), (CONTEXT_HOST, _host))
+        _context.extend((offset, ctypes.cast(callback, _P).value or 0) for offset, callback in callbacks)
+        _context.append((CONTEXT_TABLE, ctypes.addressof(table.table())))
+    return _context
+
+
+_context: list[tuple[int, int]] = []
+
+
+# --- arrays as slots ------------------------------------------------------------------------------------------------
+
+_string_at = ctypes.string_at
+
+
+def _slot_by_layout(x: np.ndarray) -> bytes:
+    """The slot of an array out of the head of its object: data, ndim, dims, strides stand there in a row."""
+    head = _string_at(id(x) + _HEAD, 32)
+    return head[:8] + head[16:] + _ZERO
+
+
+def _slot_by_interface(x: np.ndarray) -> bytes:
+    """The slot of an array whose object's layout is not known; the sizes live in `_kept` until the array dies."""
+    sizes = np.array(x.shape + x.strides, np.int64)
+    at = sizes.__array_interface__["data"][0]
+    _kept_sizes.append(sizes)
+    if len(_kept_sizes) > 4096:
+        del _kept_sizes[:2048]
+    return struct.pack("4q", x.__array_interface__["data"][0], at, at + 8 * x.ndim, 0)
+
+
+_kept_sizes: list[np.ndarray] = []
+_HEAD = object.__basicsize__
+
+
+def _layout_known() -> bool:
+    """Whether array objects begin as NumPy's C API documents: data, ndim, dimensions, strides."""
+    x = np.arange(24.0).reshape(2, 3, 4)[:, ::-1, ::2]
+    data, ndim, dims, strides = struct.unpack("4q", _string_at(id(x) + _HEAD, 32))
+    if data != x.__array_interface__["data"][0] or ndim & 0xFFFFFFFF != 3:
+        return False
+    sizes = [tuple((ctypes.c_int64 * 3).from_address(at)) for at in (dims, strides)]
+    return sizes == [x.shape, x.strides]
+
+
+array_slot: Callable[[np.ndarray], bytes] = _slot_by_layout if _layout_known() else _slot_by_interface
+
+
+# --- the executable -------------------------------------------------------------------------------------------------
+
+
+class Executable:
+    """Loaded machine code that can be called.
+
+    `frame = e.prepare(args)` tests the guards (None: they do not hold) and makes the results; `e.run(frame)` runs and gives
+    the fresh results, one for each result slot.
+
+    Attributes:
+        hosts: the Python function behind each site of a host call: takes arrays and scalars, gives one result or a tuple.
+    """
+
+    def __init__(
+        self,
+        interface: Interface,
+        code: bytes,
+        sites: Sequence[Site] = (),
+        hosts: Mapping[int, Callable[..., Any]] | None = None,
+    ) -> None:
+        self.interface = interface
+        self.sites = list(sites)
+        self.hosts = dict(hosts or {})
+        self.code = code
+        self.addresses = engine.load(code, EXPORTS)
+        self._prepare = engine.function(self.addresses["prepare"], _P, ctypes.c_char_p, _P, _P, _P, hold_gil=True)
+        self._entry = engine.function(self.addresses["entry"], _P, ctypes.c_char_p, _P, _P, _P)
+        self.pool: list[Frame] = []
+        kinds: list[struct.Struct | None | bool] = [False] * interface.arguments
+        for slot in interface.arrays:
+            kinds[slot] = None
+        for slot, name in interface.scalars:
+            kinds[slot] = struct.Struct(f"={_FORMATS[name]}{SLOT_BYTES - dtypes.from_short_name(name).itemsize}x")
+        self._kinds = kinds
+        self._only_arrays = all(kind is None for kind in kinds)
+        self._dtypes = [dtypes.from_short_name(r.dtype) for r in interface.results]
+        self._makers = [_maker(r, d) for r, d in zip(interface.results, self._dtypes, strict=True)]
+        self._plan: list[tuple[int, int, int, Callable[[list[int]], np.ndarray]]] = []
+        at = 0
+        for slot, (r, make) in enumerate(zip(interface.results, self._makers, strict=True)):
+            if r.sized and r.kind == "array":
+                self._plan.append((slot * SLOT_BYTES, at, at + len(r.order), make))
+                at += len(r.order)
+        self.result_dim_count = at
+        self._boxes = [(slot, _box(r)) for slot, r in enumerate(interface.results) if r.kind != "array"]
+        self._unsized = [slot for slot, r in enumerate(interface.results) if r.kind == "array" and not r.sized]
+        self._simple = not self._boxes and not self._unsized
+
+    def prepare(self, args: Sequence[Any]) -> Frame | None:
+        """A frame ready to run, or None if a guard does not hold for these sizes.
+
+        Args:
+            args: one ndarray or number for each argument slot, of the dtypes that the program was compiled for; they
+                have to stay alive until `run` has returned.
+
+        Raises:
+            Deoptimise: a Python integer does not fit the slot.
+        """
+        try:
+            frame = self.pool.pop()
+        except IndexError:
+            frame = Frame(self)
+        if self._only_arrays:
+            packed = b"".join([array_slot(x) for x in args])
+        else:
+            packed = self._pack(args)
+        frame.args = packed
+        if self._prepare(
+            frame.address, packed, frame.dims_address, frame.result_dims_address, frame.size_address
+        ):
+            frame.done(self.pool)
+            return None
+        made: list[Any] = []
+        dims, view = frame.result_dims, frame.slots_view
+        for place, start, stop, make in self._plan:
+            array = make(dims[start:stop])
+            view[place : place + SLOT_BYTES] = array_slot(array)
+            made.append(array)
+        if not self._simple:
+            made = self._with_holes(made)
+        frame.made = made
+        return frame
+
+    def run(self, frame: Frame) -> list[Any]:
+        """The fresh results.
+
+        Raises:
+            Deoptimise: the call is to be run in plain Python.
+            Exception: what the check that failed says, at the user's line; what a host function raised.
+        """
+        size = frame.size.value
+        status = self._entry(
+            frame.address, frame.args, frame.slots_address, frame.dims_address, frame.arena(size) if size else 0
+        )
+        results = frame.made
+        if status:
+            raise self._failure(status, frame)
+        if not self._simple:
+            for slot, box in self._boxes:
+                results[slot] = box(frame.slots_view, slot * SLOT_BYTES)
+        frame.done(self.pool)
+        return results
+
+    def __call__(self, *args: Any) -> list[Any] | None:
+        """`prepare` and `run`; None if a guard does not hold."""
+        frame = self.prepare(args)
+        return None if frame is None else self.run(frame)
+
+    # --- inside -----------------------------------------------------------------------------------------------------
+
+    def _pack(self, args: Sequence[Any]) -> bytes:
+        parts: list[bytes] = []
+        for kind, x in zip(self._kinds, args, strict=True):
+            if kind is None:
+                parts.append(array_slot(x))
+            elif isinstance(kind, struct.Struct):
+                try:
+                    parts.append(kind.pack(x))
+                except (struct.error, OverflowError) as e:
+                    raise Deoptimise(str(e)) from e
+            else:
+                parts.append(bytes(SLOT_BYTES))
+        return b"".join(parts)
+
+    def _with_holes(self, arrays: list[Any]) -> list[Any]:
+        """`arrays` at the slots whose size is known, None at the others."""
+        made: list[Any] = [None] * len(self.interface.results)
+        for (place, _, _, _), array in zip(self._plan, arrays, strict=True):
+            made[place // SLOT_BYTES] = array
+        return made
+
+    def empty(self, slot: int, shape: list[int]) -> np.ndarray:
+        """A new array for result `slot`."""
+        return self._makers[slot](shape)
+
+    def _failure(self, status: int, frame: Frame) -> BaseException:
+        site, pending = int(frame.context[0]), frame.pending
+        at = CONTEXT_ERROR_VALUES // 8
+        raw = list(frame.context[at : at + 4])
+        frame.pending = None
+        frame.done(self.pool)
+        if status == Status.PYTHON_ERROR and pending is not None:
+            return pending
+        if status == Status.DEOPTIMISE:
+            return Deoptimise(self.sites[site].message)
+        if status == Status.INTERRUPTED:
+            return KeyboardInterrupt()
+        if status != Status.ERROR:
+            return errors.InternalError(f"machine code returned the status {status}")
+        if site < 0:
+            return MemoryError("no memory for an intermediate result")
+        names = self.interface.values.get(site, ())
+        return error_of(self.sites[site], [_value(bits, name) for bits, name in zip(raw, names, strict=False)])
+
+    def call_host(self, site: int, inputs: int, outputs: int) -> None:
+        """Unpack the slots, call, and copy what comes back into the output buffers or slots.
+
+        Raises:
+            DTypeError, ShapeError: the function gave something else than it did when traced.
+        """
+        ins, outs = self.interface.hosts[site]
+        arguments = [_read_slot(inputs + k * SLOT_BYTES, o) for k, o in enumerate(ins)]
+        answer = self.hosts[site](*arguments)
+        if not outs:
+            return
+        answers = answer if len(outs) > 1 else (answer,)
+        for k, (o, value) in enumerate(zip(outs, answers, strict=True)):
+            _write_slot(outputs + k * SLOT_BYTES, o, value, self.sites[site])
+
+
+def error_of(site: Site, values: Sequence[Any]) -> Exception:
+    """The exception that `site` describes, with the user's line."""
+    kind = getattr(errors, site.error, None) or getattr(builtins, site.error, RuntimeError)
+    error: Exception = kind(errors.describe(site.message.format(*values), site.loc))
+    return error
+
+
+def _value(bits: int, name: str) -> Any:
+    """A value of `context.error_values`."""
+    if name in ("f32", "f64"):
+        return struct.unpack("d", struct.pack("q", bits))[0]
+    if name == "bool":
+        return bool(bits & 1)
+    return bits if name != "u64" else bits & (2**64 - 1)
+
+
+def _maker(r: ResultSlot, dtype: np.dtype) -> Callable[[list[int]], np.ndarray]:
+    """A function from a shape to a new array with the axes in the result's order in memory."""
+    order = r.order
+    if order == tuple(range(len(order))):
+        return lambda shape: np.empty(shape, dtype)
+    if order == tuple(reversed(range(len(order)))):
+        return lambda shape: np.empty(shape, dtype, "F")
+    back = [order.index(axis) for axis in range(len(order))]
+    return lambda shape: np.empty([shape[axis] for axis in order], dtype).transpose(back)
+
+
+def _box(r: ResultSlot) -> Callable[[memoryview, int], Any]:
+    """A function from a slot to the scalar in it, as the user is to see it."""
+    unpack = struct.Struct(f"={_FORMATS[r.dtype]}").unpack_from
+    if r.kind == "np_scalar":
+        scalar = dtypes.from_short_name(r.dtype).type
+        return lambda view, at: scalar(unpack(view, at)[0])
+    if r.kind == "maybe_np_float":
+        return lambda view, at: np.float64(unpack(view, at)[0]) if view[at + 8] else unpack(view, at)[0]
+    return lambda view, at: unpack(view, at)[0]
+
+
+def _array_at(address: int, o: HostOperand) -> np.ndarray:
+    data, dims, strides, _ = (ctypes.c_int64 * 4).from_address(address)
+    shape = list((_I * o.ndim).from_address(dims)) if o.ndim else []
+    steps = list((_I * o.ndim).from_address(strides)) if o.ndim else []
+    dtype = dtypes.from_short_name(o.dtype)
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    low = sum((n - 1) * s for n, s in zip(shape, steps, strict=True) if s < 0)
+    high = sum((n - 1) * s for n, s in zip(shape, steps, strict=True) if s > 0) + dtype.itemsize
+    memory = (ctypes.c_char * (high - low)).from_address(data + low)
+    return np.ndarray(shape, dtype, memory, -low, steps)
+
+
+def _read_slot(address: int, o: HostOperand) -> Any:
+    """An array of its own, or a NumPy scalar: host functions may keep what they get."""
+    if o.ndim >= 0:
+        return _array_at(address, o).copy()
+    raw = _string_at(address, 8)
+    return dtypes.from_short_name(o.dtype).type(struct.unpack_from(f"={_FORMATS[o.dtype]}", raw)[0])
+
+
+def _write_slot(address: int, o: HostOperand, value: Any, site: Site) -> None:
+    dtype = dtypes.from_short_name(o.dtype)
+    given = np.asarray(value)
+    if not np.can_cast(given.dtype, dtype, "same_kind"):
+        text = f"{site.message}: gave {given.dtype}, but {dtype} when the function was traced"
+        raise errors.DTypeError(errors.describe(text, site.loc))
+    if o.ndim < 0:
+        if given.shape != ():
+            text = f"{site.message}: gave an array of shape {given.shape}, but a scalar when the function was traced"
+            raise errors.ShapeError(errors.describe(text, site.loc))
+        ctypes.memmove(address, struct.pack(f"={_FORMATS[o.dtype]}", given.astype(dtype)[()]), dtype.itemsize)
+        return
+    target = _array_at(address, o)
+    if given.shape != target.shape:
+        text = f"{site.message}: gave shape {given.shape}, but {target.shape} was expected"
+        raise errors.ShapeError(errors.describe(text, site.loc))
+    target[...] = given

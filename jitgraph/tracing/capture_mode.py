@@ -1,0 +1,193 @@
+"""`CaptureMode`: how the operators of one trace of a Python function are emitted, located and refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from jitgraph.ir.builder import Builder
+from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.graph import Block, Symbol, Value
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import PYTHON_KINDS
+from jitgraph.modes import TraceMode
+from jitgraph.source import SourceLoc
+from jitgraph.tensor import Storage, Tensor
+from jitgraph.tracing import host
+from jitgraph.tracing.globals import TraceGlobals
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.outside import Outside
+
+
+class Restart(BaseException):  # noqa: N818  # no error: the trace begins anew, knowing more; user code must not catch it
+    """Trace again with this decision made.
+
+    Attributes:
+        static_leaf: number of an argument leaf whose value Python needs: baked in, under a guard.
+        lift: path of a Python number outside that the function also stores: a hidden argument instead of a guard.
+        fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
+    """
+
+    def __init__(self, static_leaf: int = -1, lift: str = "", fix: str = "") -> None:
+        super().__init__(static_leaf, lift, fix)
+        self.static_leaf, self.lift, self.fix = static_leaf, lift, fix
+
+
+def user_frame() -> Any:
+    """The innermost frame of the user's code in the running trace; None outside of one."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if type(frame.f_globals) is TraceGlobals:
+            return frame
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def user_place() -> SourceLoc | None:
+    """Where the user's code stands."""
+    frame = user_frame()
+    return None if frame is None else SourceLoc.of_instruction(frame.f_code, frame.f_lasti)
+
+
+class CaptureMode(TraceMode):
+    """The mode of one trace.
+
+    Attributes:
+        outside: what is read and stored outside of the trace.
+        leaf_of: graph argument number to the leaf of the call that it is; hidden arguments are not in it.
+        blocks: the blocks that are open, outermost first.
+    """
+
+    outside: Outside
+
+    def __init__(self, builder: Builder) -> None:
+        super().__init__(builder)
+        builder.locate = user_place
+        self.leaf_of: dict[int, int] = {}
+        self.blocks: list[Block] = [builder.block]
+        self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
+        #: Storages that may share memory with others on one path: (they, those others).
+        self._watched: list[tuple[Storage, list[Storage]]] = []
+
+    def watch(self, storage: Storage, sources: list[Storage]) -> None:
+        """`storage` holds a value that is, on some path, the memory of `sources`: neither may be written any more."""
+        self._watched.append((storage, sources))
+
+    def on_write(self, storage: Storage, old: Any) -> None:
+        super().on_write(storage, old)
+        for merged, sources in self._watched:
+            if storage is merged:
+                self.fail(
+                    "a write to an array that may be one of two, depending on a traced test or on the number of turns of a loop",
+                    "copy it first (x = x.copy()), or write in the branches.",
+                )
+            if any(storage is s for s in sources) and merged.value is not None:
+                spoil(
+                    self, merged, "an array that may share memory with another one is used after a write to that one",
+                    "copy it before the write (x = x.copy()).",
+                )  # fmt: skip
+
+    def foreign(self, array: np.ndarray) -> Value:
+        return self.outside.foreign(array)
+
+    def lift(self, x: Any) -> Value:
+        if isinstance(x, (list, tuple)):
+            array = np.asarray(x)
+            if array.dtype.kind in "biuf":  # numbers only: their values are part of the trace
+                return self.builder.constant(array)
+        return super().lift(x)
+
+    def bind(self, value: Value, prefix: str = "i", lower: DimLike | None = None, upper: DimLike | None = None) -> DimLike:
+        """One symbol for one integer, wherever its op is in scope; an integer argument's is known to the caller."""
+        for block, known in self._bound.get(value, ()):
+            if block in self.blocks and lower is None and upper is None:
+                return known
+        is_argument = value.block is self.builder.graph.body
+        if is_argument and (lower is not None or upper is not None):
+            dim = super().bind(value, prefix, lower, upper)
+            return dim
+        dim = super().bind(value, prefix, lower, upper)
+        name = str(dim)
+        if is_argument and name in self.builder.graph.symbols:
+            self.builder.graph.symbols[name] = Symbol(name, "value", arg=value.index, axis=-1, lower=lower, upper=upper)
+        if lower is None and upper is None:
+            self._bound.setdefault(value, []).append((self.builder.block, dim))
+        return dim
+
+    def index_symbol(self, name: str, lower: DimLike, upper: DimLike) -> str:
+        """A symbol for a loop index with inclusive bounds."""
+        taken = self.builder.graph.symbols
+        if not name.isidentifier() or name in taken or name.startswith("_"):
+            base, count = name if name.isidentifier() and not name.startswith("_") else "i", 0
+            while (name := f"{base}{count}") in taken:
+                count += 1
+        self.builder.graph.add_symbol(Symbol(name, "index", lower=lower, upper=upper))
+        return name
+
+    def index_value(self, name: str) -> DimLike:
+        return symbol(name)
+
+    def concrete(self, x: Tensor, wanted: str) -> Any:
+        value = x._storage.value
+        if isinstance(value, Value) and value.block is self.builder.graph.body and x.type.kind in PYTHON_KINDS and wanted != "bool":
+            leaf = self.leaf_of.get(value.index)
+            if leaf is not None:
+                raise Restart(static_leaf=leaf)
+            path = self.outside.number_path(value)
+            if path:
+                raise Restart(fix=path)
+        return super().concrete(x, wanted)
+
+    def unsupported(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None) -> Any:
+        rule = host.TABLE.get(func) if func is not None else None
+        if func is not None and rule is not None:
+            return host.call(self, func, rule, tuple(args), kwargs)
+        return super().unsupported(name, args, kwargs, func)
+
+    def constant_value(self, value: Any) -> Value:
+        return self.builder.constant(value)
+
+    def emit_host(self, site: int, operands: Sequence[Value], types: Sequence[Any], effects: bool) -> tuple[Value, ...]:
+        """A call of the Python function behind `site`."""
+        op = self.builder.emit(
+            REGISTRY["host_call"], operands, types, {"site": site, "order": self.next_order(), "types": tuple(types), "effects": effects}
+        )
+        return tuple(op.results)
+
+
+class StaleMode(CaptureMode):
+    """The mode of a storage whose content is not known any more: every use fails with the reason."""
+
+    def __init__(self, mode: CaptureMode, reason: str, remedy: str) -> None:  # the state of a mode is not needed
+        self.builder = mode.builder
+        self.reason, self.remedy = reason, remedy
+        self.journal = mode.journal
+        self.closed = False
+
+    def _stale(self) -> NoReturn:
+        self.fail(self.reason, self.remedy)
+
+    def apply(self, defn: Any, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        self._stale()
+
+    def view(self, value: Any, step: Any) -> Value:
+        self._stale()
+
+    def write(self, base: Any, steps: Any, value: Any) -> Value:
+        self._stale()
+
+    def dim_value(self, dim: Any) -> Value:
+        self._stale()
+
+    def lift(self, x: Any) -> Value:
+        self._stale()
+
+
+def spoil(mode: CaptureMode, storage: Storage, reason: str, remedy: str) -> None:
+    """Make every later read or write of `storage` fail."""
+    storage.mode = StaleMode(mode, reason, remedy)
+    storage.value = None

@@ -1,0 +1,198 @@
+"""`range`, `enumerate`, `zip` and `reversed` over traced things: sequences that a `for` statement may turn into a region.
+
+They are ordinary objects when nothing about them is traced. Otherwise they know their length (a dim) and how to make the
+element at an index, which may be the symbol of a loop.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv
+from jitgraph.tensor import Tensor, dim_tensor, lift, mode_of
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.capture_mode import CaptureMode
+
+
+def any_traced(x: Any, depth: int = 4) -> bool:
+    """Whether a traced value is in nested arguments."""
+    kind = type(x)
+    if kind is Tensor:
+        return x.is_traced  # type: ignore[no-any-return]
+    if depth and kind in (tuple, list):
+        return any(any_traced(i, depth - 1) for i in x)
+    if depth and kind is dict:
+        return any(any_traced(i, depth - 1) for i in x.values())
+    return isinstance(x, Sequenced)
+
+
+class Sequenced:
+    """An iterable of traced length.
+
+    Attributes:
+        length: how many elements.
+        element: the element at an index (an int, or the Tensor of a size).
+    """
+
+    def __init__(self, mode: CaptureMode, length: DimLike, element: Callable[[Any], Any]) -> None:
+        self.mode = mode
+        self.length = length
+        self.element = element
+
+    def __len__(self) -> int:
+        return self.mode.concrete_dim(self.length, "len")
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.element(k) for k in builtins.range(len(self)))
+
+    def __getitem__(self, k: Any) -> Any:
+        return [*self][k]
+
+
+class Range(Sequenced):
+    """`range` with a traced start, stop or step, or too long to unroll.
+
+    Attributes:
+        start, step: dims; the step is not zero, and its sign is known.
+    """
+
+    def __init__(self, mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike) -> None:
+        self.start, self.stop, self.step = start, stop, step
+        super().__init__(mode, trips(mode, start, stop, step), self.at)
+
+    def at(self, k: Any) -> Any:
+        """The number at index `k`."""
+        index = k._dim if type(k) is Tensor else k
+        return dim_tensor(self.mode, self.start + self.step * index)
+
+    def __contains__(self, x: Any) -> bool:
+        return x in builtins.range(*(self.mode.concrete_dim(d, "index") for d in (self.start, self.stop, self.step)))
+
+    def __reversed__(self) -> Range:
+        last = self.start + self.step * (self.length - 1)
+        return Range(self.mode, last, self.start - self.step, -self.step)
+
+
+def trips(mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike) -> DimLike:
+    """Number of turns of `range(start, stop, step)`."""
+    sign = 1 if _positive(mode, step) else -1
+    distance = (stop - start) * sign
+    stride = step * sign
+    count = floordiv(distance + stride - 1, stride) if stride != 1 else distance
+    if isinstance(count, int):
+        return max(count, 0)
+    return count if mode.builder.prove(">=", count, 0) else dim_max(count, 0)
+
+
+def _positive(mode: CaptureMode, step: DimLike) -> bool:
+    """The sign of a step: known, guarded, or refused.
+
+    Raises:
+        ValueError: it is zero.
+    """
+    if isinstance(step, int):
+        if step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        return step > 0
+    try:
+        if mode.decide("==", step, 0):
+            raise ValueError("range() arg 3 must not be zero")
+        return mode.decide(">=", step, 1)
+    except Undecided:
+        mode.fail(f"the step {step} of a range is known only when the compiled code runs", "make the step a constant.")
+
+
+def integer_dim(mode: CaptureMode, x: Any) -> DimLike:
+    """A traced or plain integer as a dim.
+
+    Raises:
+        TypeError: it is no integer.
+    """
+    if type(x) is Tensor:
+        dim = x._dim
+        if isinstance(dim, int | Dim):
+            return dim
+        t = x.type
+        if t.dtype.kind not in "iub" or t.shape:
+            raise TypeError(f"'{x.__class__.__name__}' object cannot be interpreted as an integer")
+        return mode.bind(lift(mode, x), "k")
+    return x.__index__()  # type: ignore[no-any-return]
+
+
+def _range(tracer: Any, *args: Any) -> Any:
+    if not any(type(a) is Tensor for a in args):
+        plain = builtins.range(*args)
+        if len(plain) <= tracer.unroll_limit:
+            return plain
+        return Range(tracer.mode, plain.start, plain.stop, plain.step)
+    mode = tracer.mode
+    dims = [integer_dim(mode, a) for a in args]
+    if len(dims) == 1:
+        dims = [0, dims[0]]
+    if len(dims) == 2:
+        dims.append(1)
+    if len(dims) != 3:
+        raise TypeError(f"range expected at most 3 arguments, got {len(dims)}")
+    if all(isinstance(d, int) for d in dims):
+        return _range(tracer, *dims)
+    return Range(mode, *dims)
+
+
+def sequenced(mode: CaptureMode, x: Any) -> Sequenced | None:
+    """`x` as a sequence of traced length; None if it is an ordinary iterable."""
+    if isinstance(x, Sequenced):
+        return x
+    if type(x) is Tensor and x.is_traced and x.type.kind == "array" and x.type.shape:
+        return Sequenced(mode, x.type.shape[0], lambda k: x[k])
+    return None
+
+
+def _enumerate(tracer: Any, iterable: Any, start: Any = 0) -> Any:
+    inner = sequenced(tracer.mode, iterable)
+    if inner is None:
+        return builtins.enumerate(iterable, start)
+    return Sequenced(tracer.mode, inner.length, lambda k: (start + k, inner.element(k)))
+
+
+def _zip(tracer: Any, *iterables: Any, strict: bool = False) -> Any:
+    inner = [sequenced(tracer.mode, x) for x in iterables]
+    if not inner or not all(isinstance(s, Sequenced) for s in inner):
+        return builtins.zip(*iterables, strict=strict)
+    known = [s for s in inner if s is not None]
+    length = known[0].length
+    for s in known[1:]:
+        if not tracer.mode.decide("==", length, s.length):
+            if strict:
+                raise ValueError("zip() arguments have different lengths")
+            length = length if tracer.mode.decide("<", length, s.length) else s.length
+    return Sequenced(tracer.mode, length, lambda k: tuple([s.element(k) for s in known]))
+
+
+def _reversed(tracer: Any, iterable: Any) -> Any:
+    if isinstance(iterable, Range):
+        return iterable.__reversed__()
+    inner = sequenced(tracer.mode, iterable)
+    if inner is None:
+        return builtins.reversed(iterable)
+    return Sequenced(tracer.mode, inner.length, lambda k: inner.element(inner.length - 1 - k))
+
+
+def _len(tracer: Any, x: Any) -> Any:
+    if type(x) is Tensor and x.is_traced:
+        shape = x.type.shape
+        if x.type.kind != "array" or not shape:
+            raise TypeError("len() of unsized object" if x.type.kind == "array" else f"object of type '{x.__class__.__name__}' has no len()")
+        return dim_tensor(tracer.mode, shape[0])
+    if isinstance(x, Sequenced):
+        return dim_tensor(tracer.mode, x.length)
+    if not isinstance(x, list | tuple | dict | str | set) and hasattr(type(x), "__len__"):
+        return tracer.method(x, "__len__")
+    return len(x)
+
+
+#: Stand-ins of this module, which take the tracer first.
+BODIES: dict[Any, Callable[..., Any]] = {range: _range, enumerate: _enumerate, zip: _zip, reversed: _reversed, len: _len}

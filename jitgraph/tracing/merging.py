@@ -1,0 +1,329 @@
+"""Joining the values that one name has on two paths: types that both fit, constants, containers leaf by leaf."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitgraph import dtypes, errors
+from jitgraph.ir.builder import Undecided, constant_type
+from jitgraph.ir.dims import DimLike
+from jitgraph.ir.graph import Block, Value
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import Kind, TensorType, c_layout, python_type, scalar_type
+from jitgraph.modes import constant_of
+from jitgraph.pytree import TreeDef, children, flatten
+from jitgraph.tensor import Storage, Tensor, lift, make, wrap
+from jitgraph.tracing.poison import Poison, unbound
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.capture_mode import CaptureMode
+
+
+class Unset:
+    """The value of a function that has not returned yet: fits every type."""
+
+    def __repr__(self) -> str:
+        return "<not returned>"
+
+
+UNSET = Unset()
+_RANK: dict[Kind, int] = {"py_bool": 0, "py_int": 1, "py_float": 2}
+
+
+class Scope:
+    """The variables of the user's frame at one moment."""
+
+    __slots__ = ("code", "globals", "locals")
+
+    def __init__(self, names: dict[str, Any], frame: FrameType) -> None:
+        self.locals = dict(names)
+        self.globals = dict(frame.f_globals)
+        self.code = frame.f_code
+
+    def get(self, name: str) -> Any:
+        """The value of a variable; a `Poison` if it is unbound."""
+        if name in self.locals:
+            return self.locals[name]
+        code = self.code
+        if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars or name not in self.globals:
+            return unbound(name)
+        return self.globals[name]
+
+
+class Names:
+    """A scope of one expression: no frame, just values."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, **values: Any) -> None:
+        self.values = values
+
+    def get(self, name: str) -> Any:
+        return self.values[name] if name in self.values else unbound(name)
+
+
+def caller_scope(names: dict[str, Any]) -> Scope:
+    """The scope of the function that called our caller."""
+    return Scope(names, sys._getframe(2))
+
+
+def is_number(x: Any) -> bool:
+    return isinstance(x, bool | int | float | np.number | np.bool_)
+
+
+def is_value(x: Any) -> bool:
+    """A traced value, or a number that can become one."""
+    return (type(x) is Tensor and x.is_traced) or is_number(x)
+
+
+def type_of(x: Any) -> TensorType:
+    """The type of a traced value or number."""
+    return x.type if type(x) is Tensor else constant_type(x)
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Two numbers that no program can tell apart."""
+    return type(a) is type(b) and repr(a) == repr(b)
+
+
+def same_place(a: Any, b: Any) -> bool:
+    """Two Tensors that are one view of one storage, or one size."""
+    if type(a) is not Tensor or type(b) is not Tensor:
+        return False
+    if a._storage is b._storage and a._steps == b._steps and a._storage.value is not None:
+        return True
+    return a._dim is not None and type(a._dim) is type(b._dim) and bool(a._dim == b._dim) and a._storage.value is b._storage.value
+
+
+def join(mode: CaptureMode, a: TensorType, b: TensorType) -> TensorType | None:
+    """A type that values of both types can be converted to without changing their numbers; None if there is none."""
+    if a == b:
+        return a
+    if a.kind == "array" or b.kind == "array":
+        if a.kind != b.kind or a.ndim != b.ndim:
+            return None
+        if not all(same_dim(mode, x, y) for x, y in zip(a.shape, b.shape, strict=True)):
+            return None
+        dtype = a.dtype if a.dtype == b.dtype else _wider(a.dtype, b.dtype)
+        if dtype is None:
+            return None
+        layout = a.layout if a.layout == b.layout and a.layout.is_dense else c_layout(a.ndim)
+        return TensorType(dtype, a.shape, "array", layout)
+    if a.is_python and b.is_python:
+        if a.kind not in _RANK or b.kind not in _RANK:
+            return None
+        return a if _RANK[a.kind] >= _RANK[b.kind] else b
+    if a.is_python or b.is_python:
+        weak, strong = (a, b) if a.is_python else (b, a)
+        order = "biuf"
+        if order.index("i" if strong.dtype.kind == "u" else strong.dtype.kind) >= order.index(weak.dtype.kind):
+            return scalar_type(strong.dtype)
+        return scalar_type(weak.dtype)
+    wider = _wider(a.dtype, b.dtype)
+    return None if wider is None else scalar_type(wider)
+
+
+def _wider(a: np.dtype, b: np.dtype) -> np.dtype | None:
+    dtype = np.promote_types(a, b)
+    return dtype if dtype in dtypes.COMPILED else None
+
+
+def same_dim(mode: CaptureMode, a: DimLike, b: DimLike) -> bool:
+    """Equal by proof, or by a guard that holds for the example."""
+    known = mode.builder.prove("==", a, b)
+    if known is not None:
+        return known
+    try:
+        return mode.decide("==", a, b)
+    except Undecided:
+        return False
+
+
+def convert(mode: CaptureMode, value: Value, to: TensorType) -> Value:
+    """`value` as type `to` (see `join`), emitted at the builder's place."""
+    have = value.type
+    if have == to:
+        return value
+    apply = mode.builder.apply
+    if have.kind != "array":
+        known = constant_of(value)
+        if known is not None:
+            number = np.asarray(known).astype(to.dtype)
+            return mode.builder.constant(number.item() if to.is_python else number[()])
+        if have.dtype != to.dtype:
+            if have.is_python:
+                value = apply(REGISTRY["as_kind"], value, kind="np_scalar")[0]
+            value = apply(REGISTRY["cast"], value, dtype=to.dtype)[0]
+        if value.type.kind != to.kind:
+            value = apply(REGISTRY["as_kind"], value, kind=to.kind)[0]
+        return value
+    if have.dtype != to.dtype:
+        value = apply(REGISTRY["cast"], value, dtype=to.dtype)[0]
+    if value.type.layout != to.layout:
+        value = apply(REGISTRY["copy"], value, order="C")[0]
+    if value.type.shape != to.shape:
+        value = mode.stretch(value, to.shape)
+    return value
+
+
+def placeholder(mode: CaptureMode, t: TensorType) -> Value:
+    """Some value of type `t` that is never looked at."""
+    zero = np.zeros((), t.dtype)[()]
+    if t.kind == "array":
+        value = mode.builder.apply(REGISTRY["full"], mode.builder.constant(zero), shape=t.shape, dtype=t.dtype)[0]
+        return value if value.type == t else convert(mode, value, t)
+    return mode.builder.constant(zero.item() if t.is_python else zero)
+
+
+def structure(x: Any) -> tuple[list[Any], TreeDef] | None:
+    """Leaves and tree of a container; None for a leaf."""
+    kind = type(x)
+    if kind in (tuple, list, dict) or (not isinstance(x, Tensor | str) and children(x) is not None):
+        return flatten(x)
+    return None
+
+
+def describe(x: Any) -> str:
+    """What a variable holds, for an error."""
+    if type(x) is Poison:
+        return "unbound"
+    if type(x) is Tensor:
+        return str(x.type)
+    if is_number(x):
+        return str(constant_type(x)) if not isinstance(x, int) or -(2**63) <= x < 2**63 else "int"
+    return "None" if x is None else type(x).__name__
+
+
+class Merge:
+    """Collects pairs of values that become the results of one `cond`, and makes the merged values of them.
+
+    Args:
+        blocks: the regions the two values come from; conversions are emitted at their ends.
+        outer: whether a storage existed before the regions.
+    """
+
+    def __init__(self, mode: CaptureMode, blocks: Sequence[Block], is_outer: Callable[[Storage], bool]) -> None:
+        self.mode = mode
+        self.blocks = blocks
+        self.is_outer = is_outer
+        self.types: list[TensorType] = []
+        self.yields: tuple[list[Value], list[Value]] = ([], [])
+        self._storages: dict[tuple[int, int], Callable[[Sequence[Value]], Storage]] = {}
+        self._made: dict[tuple[int, int], Storage] = {}
+        self._kept: list[Any] = []
+
+    def pair(self, a: Value, b: Value, t: TensorType) -> int:
+        """Yield `a` from one side and `b` from the other; the number of the result."""
+        for k, value in enumerate((a, b)):
+            self.yields[k].append(self._in(k, lambda v=value: convert(self.mode, v, t)))  # type: ignore[misc]
+        self.types.append(t)
+        return len(self.types) - 1
+
+    def _in(self, k: int, emit: Callable[[], Any]) -> Any:
+        builder = self.mode.builder
+        block = builder.block
+        builder.at_end(self.blocks[k])
+        try:
+            return emit()
+        finally:
+            builder.at_end(block)
+
+    def _read(self, k: int, x: Any) -> Value:
+        return self._in(k, lambda: lift(self.mode, x))  # type: ignore[no-any-return]
+
+    def merge(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
+        """How to make the merged value from the results of the `cond`."""
+        if a is b or same_place(a, b):
+            return lambda results: a
+        missing_a, missing_b = type(a) in (Poison, Unset), type(b) in (Poison, Unset)
+        if missing_a and missing_b:
+            return lambda results: a if type(a) is Unset else b
+        if missing_a or missing_b:
+            return self._half(name, b if missing_a else a, 1 if missing_a else 0)
+        if is_value(a) and is_value(b):
+            if type(a) is not Tensor and type(b) is not Tensor and same_constant(a, b):
+                return lambda results: a
+            t = join(self.mode, type_of(a), type_of(b))
+            if t is not None:
+                return self._tensors(a, b, t)
+            return self._mismatch(name, a, b, line)
+        parts_a, parts_b = structure(a), structure(b)
+        if parts_a is not None and parts_b is not None and parts_a[1] == parts_b[1]:
+            from jitgraph.pytree import unflatten
+
+            plans = [self.merge(name, x, y, line) for x, y in zip(parts_a[0], parts_b[0], strict=True)]
+            tree = parts_a[1]
+            return lambda results: unflatten(tree, [plan(results) for plan in plans])
+        if type(a) is type(b) and not isinstance(a, Tensor | np.ndarray) and isinstance(a, str | bytes | type | tuple) and a == b:
+            return lambda results: a
+        return self._mismatch(name, a, b, line)
+
+    def _mismatch(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
+        shown = "the result" if name.startswith("_jg_") else name
+        mode, loc = self.mode, self.mode.locate()
+        text = f"{shown} is {describe(a)} if the test at {line} holds and {describe(b)} otherwise"
+        poison = Poison(
+            lambda: errors.TraceError(
+                errors.describe(text, loc or mode.locate(), remedy="give it one type in both branches, or make the test static.")
+            )
+        )
+        return lambda results: poison
+
+    def _half(self, name: str, x: Any, side: int) -> Callable[[Sequence[Value]], Any]:
+        """A name bound on one side only: the other side yields something that nobody looks at."""
+        parts = structure(x)
+        if parts is not None:
+            from jitgraph.pytree import unflatten
+
+            plans = [self._half(name, leaf, side) for leaf in parts[0]]
+            tree = parts[1]
+            return lambda results: unflatten(tree, [plan(results) for plan in plans])
+        if not (type(x) is Tensor and x.is_traced):
+            return lambda results: x
+        value = self._read(side, x)
+        t = value.type
+        if t.kind == "array" and not t.layout.is_dense:
+            t = TensorType(t.dtype, t.shape)
+        other = self._in(1 - side, lambda: placeholder(self.mode, t))
+        k = self.pair(value, other, t) if side == 0 else self.pair(other, value, t)
+        return lambda results: wrap(self.mode, results[k])
+
+    def _tensors(self, a: Any, b: Any, t: TensorType) -> Callable[[Sequence[Value]], Any]:
+        mode = self.mode
+        if t.kind != "array":
+            k = self.pair(self._read(0, a), self._read(1, b), t)
+            return lambda results: wrap(mode, results[k])
+        inner = not self.is_outer(a._storage) and not self.is_outer(b._storage)
+        if inner and a._steps == b._steps and a._storage.value.type == b._storage.value.type:
+            key = (id(a._storage), id(b._storage))
+            self._kept.append((a._storage, b._storage))
+            if key not in self._storages:
+                k = self.pair(a._storage.value, b._storage.value, a._storage.value.type)
+                self._storages[key] = lambda results: self._made.setdefault(key, Storage(mode, results[k]))
+            get = self._storages[key]
+            return lambda results: make(get(results), a._steps, a._type if a._steps else None)
+        k = self.pair(self._read(0, a), self._read(1, b), t)
+        sources = [x._storage for x in (a, b) if self.is_outer(x._storage)]
+
+        def fresh(results: Sequence[Value]) -> Tensor:
+            tensor = wrap(mode, results[k])
+            if sources:
+                mode.watch(tensor._storage, sources)
+            return tensor
+
+        return fresh
+
+
+def carried_type(x: Any) -> TensorType | None:
+    """The type that a variable is carried with around a loop; None if it is nothing to carry."""
+    if not is_value(x):
+        return None
+    if isinstance(x, int) and not isinstance(x, bool) and not -(2**63) <= x < 2**63:
+        return None
+    t = type_of(x)
+    return python_type(t.kind) if t.is_python else t

@@ -1,0 +1,266 @@
+"""Opening, closing and undoing regions: what `if`, `for` and `while` share.
+
+While a region is open the builder appends to its block, and `CaptureMode.blocks` has it on top. At its end the storages
+that were written get back the version from before; the region's driver decides what they hold afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import DimLike
+from jitgraph.ir.graph import Block, Guard, Op, Value
+from jitgraph.modes import constant_of
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import TensorType
+from jitgraph.tensor import Storage, Tensor, lift
+from jitgraph.tracing.capture_mode import CaptureMode
+from jitgraph.tracing.iteration import Sequenced
+from jitgraph.tracing.merging import Scope
+from jitgraph.tracing.outside import Outside
+from jitgraph.tracing.poison import Poison
+
+
+@dataclass(slots=True)
+class Mark:
+    """A moment of the trace to go back to."""
+
+    journal: int
+    guards: list[Guard]
+    facts: Any
+    decided: dict[Any, bool]
+    symbols: set[str]
+    sites: int
+    last: Op | None
+    block: Block
+
+
+@dataclass(slots=True)
+class Opened:
+    """What is compared when a region closes."""
+
+    block: Block
+    journal: int
+    outside: list[Any]
+    containers: list[tuple[str, Any, Any]]
+
+
+class Regions:
+    """The open regions of a trace.
+
+    Attributes:
+        failed: an error that left a region; user code must not swallow it.
+        decided: types that loops settled on, by place and entry types, so that nested loops are not traced again and again.
+    """
+
+    def __init__(self, mode: CaptureMode, outside: Outside) -> None:
+        self.mode = mode
+        self.builder = mode.builder
+        self.outside = outside
+        self.failed: BaseException | None = None
+        self.decided: dict[Any, Any] = {}
+
+    @property
+    def depth(self) -> int:
+        return len(self.mode.blocks) - 1
+
+    # --- open and close
+
+    def open(self, block: Block, scope: Any) -> Opened:
+        self.mode.blocks.append(block)
+        self.builder.at_end(block)
+        return Opened(block, len(self.mode.journal), self.outside.state(), _containers(scope))
+
+    def close(self, opened: Opened, *, failed: bool = False) -> dict[Storage, Any]:
+        """Leave the region; storages from before it that were written, with their last versions.
+
+        Raises:
+            TraceError: the region changed a Python object from outside of it.
+        """
+        mode = self.mode
+        while mode.blocks[-1] is not opened.block:
+            mode.blocks.pop()
+        if not failed:
+            self._check_untouched(opened)
+        mode.blocks.pop()
+        self.builder.at_end(mode.blocks[-1])
+        return self._restore(opened)
+
+    def _restore(self, opened: Opened) -> dict[Storage, Any]:
+        entry: dict[Storage, Any] = {}
+        for storage, old in self.mode.journal[opened.journal :]:
+            if storage not in entry:
+                entry[storage] = old
+        del self.mode.journal[opened.journal :]
+        changed: dict[Storage, Any] = {}
+        for storage, old in entry.items():
+            if not defined_in(old, opened.block):
+                changed[storage] = storage.value
+                storage.value = old
+        return changed
+
+    def _check_untouched(self, opened: Opened) -> None:
+        now = self.outside.state()
+        before = opened.outside
+        name = ""
+        if len(now) < len(before) or any(a is not b for a, b in zip(before, now, strict=False)):
+            name = "an object from outside the function"
+        for text, container, copy in opened.containers:
+            items = container.values() if type(container) is dict else container
+            kept = copy.values() if type(copy) is dict else copy
+            if len(container) != len(copy) or any(a is not b for a, b in zip(items, kept, strict=True)):
+                name = f"the {type(container).__name__} {text}"
+                break
+        if name:
+            self.mode.fail(
+                f"{name} is changed under a test or in a loop that the compiled code decides when it runs",
+                "use arrays made before (out = np.zeros(n); out[i] = ...), or make the test or the loop static.",
+            )
+
+    # --- undo
+
+    def mark(self) -> Mark:
+        graph, builder = self.mode.builder.graph, self.builder
+        return Mark(
+            len(self.mode.journal), list(graph.guards), graph.facts.copy(), dict(builder._decided), set(graph.symbols), len(graph.sites),
+            builder.block.last, builder.block,
+        )  # fmt: skip
+
+    def undo(self, mark: Mark, *blocks: Block) -> None:
+        """Forget everything since `mark`: ops (those in the abandoned `blocks` too), writes, guards, symbols, sites."""
+        graph, builder = self.builder.graph, self.builder
+        for block in blocks:
+            discard(block)
+        while mark.block.last is not mark.last:
+            op = mark.block.last
+            assert op is not None
+            for inner in op.walk():
+                _drop_uses(inner)
+            mark.block.unlink(op)
+        for storage, old in reversed(self.mode.journal[mark.journal :]):
+            storage.value = old
+        del self.mode.journal[mark.journal :]
+        graph.guards[:] = mark.guards
+        arguments = {n: s for n, s in graph.symbols.items() if n not in mark.symbols and s.origin == "arg"}
+        facts = mark.facts.copy()
+        for name in [n for n in graph.symbols if n not in mark.symbols and n not in arguments]:
+            del graph.symbols[name]
+        for name, s in arguments.items():
+            facts.bound(name, s.lower, s.upper)
+        graph.facts = facts
+        builder._decided = dict(mark.decided)
+        del graph.sites[mark.sites :]
+
+    # --- tests
+
+    def truth(self, x: Any) -> bool | Value:
+        """The truth of `x`: known, decided under a guard, or a bool value of the graph.
+
+        Raises:
+            ValueError: an array of more than one element, as NumPy.
+        """
+        if type(x) is not Tensor:
+            if type(x) is Poison:
+                x.fail()
+            return len(x) > 0 if isinstance(x, Sequenced) else bool(x)
+        if not x.is_traced:
+            return bool(x)
+        mode = self.mode
+        dim = x._dim
+        if dim is not None and x.type.kind == "py_int":
+            try:
+                return not mode.decide("==", dim, 0)  # type: ignore[arg-type]  # a py_int has a size, no ratio
+            except Undecided:
+                pass
+        t = x.type
+        if t.kind == "array" and any(d != 1 for d in t.shape):
+            raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+        value = lift(mode, x)
+        if t.shape:
+            value = mode.view(value, ())
+        known = constant_of(value)
+        if known is not None:
+            return bool(known)
+        apply = mode.builder.apply
+        if value.type.dtype.kind != "b":
+            value = apply(REGISTRY["ne"], value, 0)[0]
+        if value.type.kind != "py_bool":
+            value = apply(REGISTRY["as_kind"], value, kind="py_bool")[0]
+        return value
+
+    # --- the number of turns
+
+    def at_least_one(self, trips: DimLike, *, example: bool = True) -> bool | None:
+        """Whether a loop runs at least once: proven, or guarded; None if only the run can tell."""
+        try:
+            return self.mode.decide(">=", trips, 1)
+        except Undecided:
+            return None
+
+    def deoptimise_unless(self, trips: DimLike, why: str) -> bool:
+        """Rerun the call in Python when the loop has no turn; False if something visible may have been written before."""
+        if self.depth or any(s.origin is not None for s, _ in self.mode.journal):
+            return False
+        graph = self.builder.graph
+        if any(op.name == "host_call" for op in graph.body.ops()):
+            return False
+        self.mode.check(self.mode.compare("ge", trips, 1), "deoptimise", why)
+        return True
+
+
+def _containers(scope: Any) -> list[tuple[str, Any, Any]]:
+    """Shallow copies of the lists and dicts in the user's variables: (name, container, copy)."""
+    if not isinstance(scope, Scope):
+        return []
+    found = []
+    for name, x in scope.locals.items():
+        kind = type(x)
+        if kind in (list, dict, set) and len(x) < 1000:
+            found.append((name, x, kind(x)))
+    return found
+
+
+def defined_in(value: Any, block: Block) -> bool:
+    """Whether the value is made in this block itself (not in one around or inside of it)."""
+    if not isinstance(value, Value):
+        return False
+    return value.block is block if value.producer is None else value.producer.block is block
+
+
+def _drop_uses(op: Op) -> None:
+    for i, operand in enumerate(op.operands):
+        operand.uses.pop((op, i), None)
+
+
+def discard(block: Block) -> None:
+    """Take an abandoned region's ops out of the use lists."""
+    for op in block.ops():
+        for inner in op.walk():
+            _drop_uses(inner)
+
+
+def splice(source: Block, target: Block) -> None:
+    """Move the ops of `source` to the end of `target`."""
+    for op in source.ops():
+        source.unlink(op)
+        target.append(op)
+
+
+def is_cheap(block: Block, limit: int = 6) -> bool:
+    """Only a few pure operations on scalars: as well done always."""
+    from jitgraph.ir.opdef import Trait
+
+    count = 0
+    for op in block.ops():
+        count += 1
+        if count > limit or not op.defn.has(Trait.PURE) or op.regions or any(r.type.shape for r in op.results):
+            return False
+        if any(v.type.kind == "array" for v in op.operands):
+            return False
+    return True
+
+
+def carried_argument(block: Block, t: TensorType, name: str) -> Value:
+    return block.add_arg(t, "" if name.startswith("_jg_") else name)

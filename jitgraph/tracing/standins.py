@@ -1,0 +1,548 @@
+"""`Tracer`: what rewritten functions call in place of calls, attributes, subscripts and operators.
+
+Each method does what Python does, plus three things: functions of NumPy and Python with a compiled form are replaced by
+it (found by identity, so aliases, defaults and partials are caught), user functions are replaced by their rewritten
+copies, and whatever is read from outside the trace comes as a hidden argument, under a guard, or not at all.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from jitgraph.config import config
+from jitgraph.ir.graph import Graph
+from jitgraph.source import SourceLoc
+from jitgraph.tensor import Tensor, wrap
+from jitgraph.tracing import control_flow, host, iteration
+from jitgraph.tracing.capture_mode import CaptureMode
+from jitgraph.tracing.globals import TraceGlobals
+from jitgraph.tracing.hidden import Attribute
+from jitgraph.tracing.outside import Outside
+from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
+from jitgraph.tracing.source_find import nested
+from jitgraph.xp.core import NUMPY_TABLE
+
+#: Modules whose Python functions are called as they are.
+OPAQUE: Final = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "llvmlite", "jitgraph", "builtins"}
+#: Modules whose functions have no effect and depend on their arguments only.
+PURE: Final = frozenset({
+    "builtins", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
+    "string", "re", "types", "typing", "enum", "numbers", "dataclasses", "abc", "_abc", "contextlib", "fractions",
+    "statistics", "bisect", "_bisect", "heapq", "_heapq", "inspect", "warnings", "numpy", "scipy", "jitgraph", "textwrap",
+    "struct", "json", "decimal", "_collections", "_collections_abc", "_thread",
+})  # fmt: skip
+_IMPURE_PARTS: Final = ("random",)
+_IMPURE_BUILTINS: Final = frozenset({"open", "input", "breakpoint", "compile", "__import__", "exit", "quit"})
+_WRAPPERS: Final = (
+    BuiltinFunctionType,
+    type(object.__init__),
+    type(object().__str__),
+    type(str.join),
+    type(dict.__dict__["fromkeys"]),
+)
+_PLAIN: Final = frozenset({int, float, bool, str, type(None), tuple, list, dict, Tensor})
+_lru_wrapper: Final = type(functools.lru_cache(lambda: None))
+
+_BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    n: getattr(operator, n)
+    for n in "add sub mul truediv floordiv mod pow matmul lshift rshift and_ or_ xor lt le gt ge eq ne is_ is_not".split()
+} | {"in_": lambda a, b: a in b, "not_in": lambda a, b: a not in b}
+_AUGMENTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    n: getattr(operator, n)
+    for n in "iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor".split()
+}
+
+
+def _find_on_class(kind: type, name: str) -> Any:
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return None
+
+
+def is_opaque_module(name: str) -> bool:
+    """Whether functions of the module are called as they stand."""
+    root = name.partition(".")[0]
+    return root in OPAQUE or (bool(config.opaque_modules) and root in config.opaque_modules.split(","))
+
+
+class Tracer:
+    """One trace: see the top of the file. Rewritten code sees it as `_jg_`."""
+
+    Exception = Exception
+    locals = staticmethod(builtins.locals)
+    slice = slice
+    UNSET = control_flow.UNSET
+
+    def __init__(self, mode: CaptureMode, outside: Outside, unroll_limit: int) -> None:
+        self.mode = mode
+        self.builder = mode.builder
+        self.graph: Graph = mode.builder.graph
+        self.outside = outside
+        self.unroll_limit = unroll_limit
+        self.regions = control_flow.Regions(mode, outside)
+        self._namespaces: dict[int, TraceGlobals] = {}
+        self._functions: dict[int, tuple[FunctionType, FunctionType]] = {}
+        self._cells: dict[int, tuple[CellType, CellType, str, Any]] = {}
+        self._cell = CellType(self)
+
+    # --- calls
+
+    def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        standin = _table().get(id(f))
+        if standin is not None:
+            return standin(*args, **kwargs) if standin.__class__ is not _OwnStandin else standin.body(self, *args, **kwargs)
+        kind = type(f)
+        if kind is FunctionType:
+            if is_rewritten(f.__code__):
+                return f(*args, **kwargs)
+            return self._call_function(f, args, kwargs)
+        if kind is MethodType:
+            return self.call(f.__func__, f.__self__, *args, **kwargs)
+        return self._call_other(f, args, kwargs)
+
+    def method(self, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        if type(owner) is Tensor:
+            return getattr(owner, name)(*args, **kwargs)
+        return self.call(self.attr(owner, name), *args, **kwargs)
+
+    def _call_function(self, f: FunctionType, args: Any, kwargs: Any) -> Any:
+        special = self._special(f, args, kwargs) if f.__dict__ else NotImplemented
+        if special is not NotImplemented:
+            return special
+        if is_opaque_module(f.__module__ or ""):
+            return self._call_opaque(f, args, kwargs)
+        return self.converted(f)(*args, **kwargs)
+
+    def _special(self, f: Any, args: Any, kwargs: Any) -> Any:
+        """Callables of jitgraph's own: jitted, host and transformed functions, known by a dunder attribute."""
+        trace = getattr(f, "__jitgraph_trace__", None)
+        if trace is not None:
+            return trace(self, args, kwargs)
+        if getattr(f, "__jitgraph_jit__", False):
+            return self.call(f.__wrapped__, *args, **kwargs)
+        return NotImplemented
+
+    def _call_other(self, f: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(f, type):
+            return self._construct(f, args, kwargs)
+        kind = type(f)
+        if kind is functools.partial:
+            return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
+        if kind is _lru_wrapper:
+            return self.call(f.__wrapped__, *args, **kwargs)
+        special = self._special(f, args, kwargs) if not isinstance(f, _WRAPPERS) else NotImplemented
+        if special is not NotImplemented:
+            return special
+        if type(f) is Poison:
+            f.fail()
+        call = _find_on_class(kind, "__call__")
+        if isinstance(call, FunctionType):
+            return self.call(call, f, *args, **kwargs)
+        return self._call_opaque(f, args, kwargs)
+
+    def _construct(self, cls: type, args: Any, kwargs: Any) -> Any:
+        if is_opaque_module(cls.__module__) or type(cls).__call__ is not type.__call__:
+            return self._call_opaque(cls, args, kwargs)
+        new = _find_on_class(cls, "__new__")
+        if isinstance(new, staticmethod):
+            new = new.__func__
+        init = _find_on_class(cls, "__init__")
+        if not isinstance(new, FunctionType) and not isinstance(init, FunctionType):
+            return cls(*args, **kwargs)
+        if isinstance(new, FunctionType):
+            made = self.call(new, cls, *args, **kwargs)
+        elif new is object.__new__:
+            made = object.__new__(cls)
+        else:
+            made = cls.__new__(cls, *args, **kwargs)  # type: ignore[call-overload]
+        if isinstance(made, cls):
+            if isinstance(init, FunctionType):
+                self.call(init, made, *args, **kwargs)
+            elif init is not object.__init__:
+                cls.__init__(made, *args, **kwargs)  # type: ignore[misc]
+        return made
+
+    def _call_opaque(self, f: Any, args: Any, kwargs: Any) -> Any:
+        """A function of C, of the standard library or of NumPy, called as it stands."""
+        module = self._module_of(f)
+        root = module.partition(".")[0]
+        if root == "numpy":
+            rule = host.TABLE.get(f) if _is_hashable(f) else None
+            if rule is not None and (args or kwargs) and iteration.any_traced((args, kwargs)):
+                return host.call(self.mode, f, rule, args, kwargs)
+        name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
+        impure = root not in PURE or any(p in module.split(".") for p in _IMPURE_PARTS) or name in _IMPURE_BUILTINS
+        if impure and not (isinstance(f, type) and issubclass(f, BaseException)):
+            self._refuse_opaque(module, name, args, kwargs)
+        if args:
+            args = [self.callback(a) for a in args]
+        if kwargs:
+            kwargs = {k: self.callback(v) for k, v in kwargs.items()}
+        result = f(*args, **kwargs)
+        return self.adopt(result, name) if root in ("numpy", "scipy") else result
+
+    def _refuse_opaque(self, module: str, name: str, args: Any, kwargs: Any) -> NoReturn:
+        full = name if module in ("", "builtins") or name.startswith(f"{module}.") else f"{module}.{name}"
+        if iteration.any_traced((args, kwargs)):
+            self.mode.fail(
+                f"{full} has no compiled form and cannot be called with traced values",
+                f"wrap it with jg.host({name}, result=...), keep it outside the jitted function, or use @jit(fallback='eager').",
+            )
+        self.mode.fail(
+            f"{full} may give another result at each call; while tracing it would run once and be frozen",
+            "call it outside and pass the result as an argument, wrap it with jg.host, or use @jit(fallback='eager').",
+        )
+
+    @staticmethod
+    def _module_of(f: Any) -> str:
+        owner = getattr(f, "__self__", None)
+        if owner is not None and not isinstance(owner, ModuleType):
+            return (owner if isinstance(owner, type) else type(owner)).__module__ or ""
+        if isinstance(f, np.ufunc):
+            return "numpy"
+        module = getattr(f, "__module__", None)
+        if module is None:
+            owner = getattr(f, "__objclass__", None)
+            module = owner.__module__ if owner is not None else type(f).__module__
+        return module if isinstance(module, str) else ""
+
+    def callback(self, x: Any) -> Any:
+        """An argument of an opaque function; the user's functions go there as their rewritten copies."""
+        kind = type(x)
+        if kind is FunctionType:
+            if not is_rewritten(x.__code__) and not is_opaque_module(x.__module__ or ""):
+                return self.converted(x)
+        elif kind is MethodType and type(x.__func__) is FunctionType:
+            return MethodType(self.callback(x.__func__), x.__self__)
+        elif id(x) in _table() or kind is functools.partial:
+            return functools.partial(self.call, x)
+        return x
+
+    def adopt(self, x: Any, name: str) -> Any:
+        """What NumPy made while tracing, out of static values: arrays become values of the graph."""
+        if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
+            return self.outside.constant(x, name)
+        if type(x) in (tuple, list):
+            return type(x)([self.adopt(i, name) for i in x])
+        return x
+
+    # --- functions
+
+    def converted(self, f: FunctionType) -> FunctionType:
+        """The rewritten copy of a user's function for this trace; without source, a copy with traced globals."""
+        known = self._functions.get(id(f))
+        if known is not None:
+            return known[1]
+        code = f.__code__
+        made = rewritten(code)
+        new = code if made is None else made.code
+        namespace = self.namespace(f.__globals__)
+        for inner in nested(code):
+            if not inner.co_flags & 0x1:  # a class body looks names up past `__missing__`
+                namespace.preload(inner.co_names)
+        cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
+        closure = tuple([self._cell if n == TRACER else self.cell(cells[n], n) for n in new.co_freevars])
+        copy = FunctionType(new, namespace, f.__name__, self._defaults(f), closure)
+        copy.__kwdefaults__ = None if f.__kwdefaults__ is None else {
+            k: self.outside.lift_default(v, f"{f.__name__}.{k}") for k, v in f.__kwdefaults__.items()
+        }
+        copy.__qualname__, copy.__module__ = f.__qualname__, f.__module__
+        copy.__dict__.update(f.__dict__)
+        self._functions[id(f)] = (f, copy)
+        return copy
+
+    def _defaults(self, f: FunctionType) -> tuple[Any, ...] | None:
+        if f.__defaults__ is None:
+            return None
+        return tuple([self.outside.lift_default(v, f"{f.__name__}.default{k}") for k, v in enumerate(f.__defaults__)])
+
+    def namespace(self, live: dict[str, Any]) -> TraceGlobals:
+        """The globals of one module in this trace."""
+        if type(live) is TraceGlobals:
+            return live
+        found = self._namespaces.get(id(live))
+        if found is None:
+            found = TraceGlobals(live, self.outside.read_global)
+            self._namespaces[id(live)] = found
+        return found
+
+    def cell(self, old: CellType, name: str) -> CellType:
+        """The cell that stands for a closure cell in this trace."""
+        known = self._cells.get(id(old))
+        if known is not None:
+            return known[1]
+        new = CellType()
+        self._cells[id(old)] = (old, new, name, None)
+        try:
+            content = old.cell_contents
+        except ValueError:
+            return new
+        if name == "__class__":
+            value = content
+        else:
+            value = self.outside.read_cell(old, name, content)
+        new.cell_contents = value
+        self._cells[id(old)] = (old, new, name, value)
+        return new
+
+    def cell_stores(self) -> list[tuple[CellType, str, Any]]:
+        """Closure cells that were bound anew: (live cell, name, value)."""
+        found = []
+        for old, new, name, value in self._cells.values():
+            try:
+                now = new.cell_contents
+            except ValueError:
+                continue
+            if now is not value:
+                found.append((old, name, now))
+        return found
+
+    def namespaces(self) -> Sequence[TraceGlobals]:
+        return list(self._namespaces.values())
+
+    # --- attributes and subscripts
+
+    def attr(self, owner: Any, name: str) -> Any:
+        kind = type(owner)
+        if kind is Tensor or owner is self:
+            return getattr(owner, name)
+        if kind is ModuleType:
+            value = getattr(owner, name)
+            if type(value) in (np.ndarray, float, int, list, dict) and not is_opaque_module(owner.__name__):
+                return self.outside.read_attribute(owner, name, value)
+            return value
+        if kind in _PLAIN:
+            return getattr(owner, name)
+        found = _find_on_class(kind, name)
+        if type(found) is property and found.fget is not None:
+            return self.call(found.fget, owner)
+        if type(found) is functools.cached_property:
+            own = getattr(owner, "__dict__", {})
+            if name not in own and not self.outside.knows(owner):
+                value = self.call(found.func, owner)
+                own[name] = value
+                return value
+        value = self.outside.overlay(owner, name)
+        if value is None:
+            value = getattr(owner, name)
+            if type(value) in (MethodType, FunctionType, *_WRAPPERS):
+                return value
+            value = self.outside.read_attribute(owner, name, value)
+        return value
+
+    def set_attr(self, value: Any, owner: Any, name: str) -> None:
+        kind = type(owner)
+        if kind is Tensor:
+            if name in ("shape", "dtype", "strides"):
+                self.mode.fail(f"assignment to .{name} of an array is not supported", "use x.reshape(...), or a new array.")
+            setattr(owner, name, value)
+            return
+        found = _find_on_class(kind, name)
+        if type(found) is property and found.fset is not None:
+            self.call(found.fset, owner, value)
+            return
+        if not self.outside.store_attribute(owner, name, value):
+            setattr(owner, name, value)
+
+    def item(self, owner: Any, index: Any) -> Any:
+        kind = type(owner)
+        if kind is Tensor:
+            return owner[index]
+        if kind is np.ndarray or isinstance(owner, np.ndarray):
+            return self.outside.known_array(owner)[index]
+        if kind not in _PLAIN:
+            method = _find_on_class(kind, "__getitem__")
+            if isinstance(method, FunctionType):
+                return self.call(method, owner, index)
+        return owner[index]
+
+    def set_item(self, value: Any, owner: Any, index: Any) -> None:
+        if type(owner) not in _PLAIN:
+            method = _find_on_class(type(owner), "__setitem__")
+            if isinstance(method, FunctionType):
+                self.call(method, owner, index, value)
+                return
+            if isinstance(owner, np.ndarray):
+                owner = self.outside.known_array(owner)
+        if type(value) is Poison:
+            value.fail()
+        owner[index] = value
+
+    def del_item(self, owner: Any, index: Any) -> None:
+        del owner[index]
+
+    def augmented_attr(self, name: str, owner: Any, attribute: str, value: Any) -> None:
+        self.set_attr(self.augmented(name, self.attr(owner, attribute), value), owner, attribute)
+
+    def augmented_item(self, name: str, owner: Any, index: Any, value: Any) -> None:
+        old = self.item(owner, index)
+        new = self.augmented(name, old, value)
+        if new is old and type(old) is Tensor and type(owner) is Tensor and old._storage is owner._storage:
+            return  # the view was written through already
+        self.set_item(new, owner, index)
+
+    # --- operators
+
+    def binary(self, name: str, a: Any, b: Any) -> Any:
+        kind_a, kind_b = type(a), type(b)
+        if (kind_a in _PLAIN and kind_b in _PLAIN) or not self._is_user_operator(name, kind_a, kind_b):
+            return _BINARY[name](a, b)
+        plain = name.rstrip("_")
+        method, mirrored = _find_on_class(kind_a, f"__{plain}__"), _find_on_class(kind_b, f"__r{plain}__")
+        order = [(method, a, b), (mirrored, b, a)]
+        if kind_b is not kind_a and issubclass(kind_b, kind_a) and isinstance(mirrored, FunctionType):
+            order.reverse()
+        for f, x, y in order:
+            if isinstance(f, FunctionType):
+                result = self.call(f, x, y)
+                if result is not NotImplemented:
+                    return result
+            elif f is not None and x is a:
+                result = f(x, y)
+                if result is not NotImplemented:
+                    return result
+        return _BINARY[name](a, b)
+
+    @staticmethod
+    def _is_user_operator(name: str, *kinds: type) -> bool:
+        plain = name.rstrip("_")
+        return any(
+            isinstance(_find_on_class(k, f"__{plain}__"), FunctionType) or isinstance(_find_on_class(k, f"__r{plain}__"), FunctionType)
+            for k in kinds
+            if k not in _PLAIN and not is_opaque_module(k.__module__)
+        )
+
+    def augmented(self, name: str, a: Any, b: Any) -> Any:
+        kind = type(a)
+        if kind not in _PLAIN and not is_opaque_module(kind.__module__):
+            method = _find_on_class(kind, f"__{name}__")
+            if isinstance(method, FunctionType):
+                result = self.call(method, a, b)
+                if result is not NotImplemented:
+                    return result
+            base = name[1:] + ("_" if name in ("iand", "ior") else "")
+            if self._is_user_operator(base, kind, type(b)):
+                return self.binary(base, a, b)
+        return _AUGMENTED[name](a, b)
+
+    # --- tests
+
+    def branch(self, test: Any, info: Any) -> Any:
+        return control_flow.branch(self.regions, test, info)
+
+    def loop(self, iterable: Any, info: Any) -> Any:
+        return control_flow.loop(self.regions, iterable, info)
+
+    def while_loop(self, info: Any) -> Any:
+        return control_flow.while_loop(self.regions, info)
+
+    def not_(self, x: Any) -> Any:
+        return control_flow.logical_not(self.regions, x)
+
+    def and_(self, a: Any, b: Callable[[], Any]) -> Any:
+        return control_flow.choose(self.regions, a, b, lambda: a)
+
+    def or_(self, a: Any, b: Callable[[], Any]) -> Any:
+        return control_flow.choose(self.regions, a, lambda: a, b)
+
+    def choose(self, test: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+        return control_flow.choose(self.regions, test, a, b)
+
+    def chain(self, first: Any, *links: tuple[str, Callable[[], Any]]) -> Any:
+        name, get = links[0]
+        right = get()
+        result = _BINARY[name](first, right)
+        if len(links) == 1:
+            return result
+        return self.and_(result, lambda: self.chain(right, *links[1:]))
+
+    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
+        control_flow.check(self.regions, test, message)
+
+    def named(self, name: str, x: Any) -> Any:
+        """The value of an assignment: what the user calls it is its name in the graph."""
+        if type(x) is Tensor and not x._steps:
+            value = x._storage.value
+            if value is not None and x._storage.mode is self.mode and not value.name and value.producer is not None:
+                value.name = name
+        return x
+
+
+class _OwnStandin:
+    """A stand-in that needs the tracer."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: Callable[..., Any]) -> None:
+        self.body = body
+
+
+def _print(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
+    """Prints traced values by their types, once, while tracing."""
+    if iteration.any_traced((args, kwargs)):
+        print(*args, **kwargs)  # noqa: T201  # the user's print
+        return
+    print(*args, **kwargs)  # noqa: T201
+
+
+_SENTINEL = object()
+
+
+def _getattr(tracer: Tracer, owner: Any, name: str, default: Any = _SENTINEL) -> Any:
+    if default is _SENTINEL:
+        return tracer.attr(owner, name)
+    try:
+        return tracer.attr(owner, name)
+    except AttributeError:
+        return default
+
+
+def _setattr(tracer: Tracer, owner: Any, name: str, value: Any) -> None:
+    tracer.set_attr(value, owner, name)
+
+
+def _type(tracer: Tracer, *args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and type(args[0]) is Tensor:
+        return args[0].__class__
+    return type(*args, **kwargs)
+
+
+def _vars(tracer: Tracer, owner: Any) -> Any:
+    return {name: tracer.attr(owner, name) for name in vars(owner)}
+
+
+def _is_hashable(f: Any) -> bool:
+    try:
+        hash(f)
+    except TypeError:
+        return False
+    return True
+
+
+#: Stand-ins by the identity of what they stand for; the key objects are kept alive beside them.
+_standins: dict[int, Any] = {}
+_kept: list[Any] = []
+
+
+def _table() -> dict[int, Any]:
+    if not _standins:
+        import jitgraph.xp as xp
+
+        found: dict[Any, Any] = {**NUMPY_TABLE, **getattr(xp, "BUILTIN_TABLE", {})}
+        found.update(iteration.TABLE)
+        for f, body in {getattr: _getattr, setattr: _setattr, type: _type, vars: _vars, print: _print}.items():
+            found[f] = _OwnStandin(body)
+        table = {id(f): body for f, body in found.items() if not isinstance(f, tuple)}
+        _kept.extend(found)
+        _standins.update(table)
+    return _standins

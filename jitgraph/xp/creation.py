@@ -1,0 +1,432 @@
+"""Arrays out of nothing, out of numbers, and out of other arrays; inside a trace each is a fresh array of the graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import DimLike, dim_max, floordiv
+from jitgraph.ir.types import AxisMap, IndexMap, Shape
+from jitgraph.modes import TraceMode
+from jitgraph.tensor import (
+    EAGER,
+    Mode,
+    Tensor,
+    apply,
+    assign,
+    check_dtype,
+    current_mode,
+    lift,
+    plain,
+    view_of,
+    wrap,
+)
+from jitgraph.xp.core import (
+    EXPORTS,
+    R,
+    array_tensor,
+    axis_of,
+    cast,
+    make_full,
+    mode_in,
+    numpy_function,
+    shape_of,
+    size_of,
+    tensor,
+)
+from jitgraph.xp.operators import binary, dim_of
+
+
+def _mode(*inputs: Any) -> Mode:
+    return mode_in(inputs) or current_mode() or EAGER
+
+
+def _dtype(dtype: Any, what: str, default: Any = np.float64) -> np.dtype:
+    found = np.dtype(default if dtype is None else dtype)
+    check_dtype(found, what)
+    return found
+
+
+def full_of(mode: Mode, value: Any, shape: Shape, dtype: np.dtype, order: str = "C") -> Tensor:
+    """A filled array in `mode`; a Python number that the dtype cannot hold is NumPy's OverflowError."""
+    if type(value) is not Tensor:
+        value = np.asarray(value).astype(dtype)[()] if isinstance(value, np.generic) else np.asarray(value, dtype)
+        value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if isinstance(value, np.ndarray) or (type(value) is Tensor and value.type.shape):
+        made = make_full(mode, np.zeros((), dtype)[()], shape, dtype)
+        assign(made, value)
+        return made
+    if order == "F" and len(shape) > 1 and mode.name == "trace":
+        return wrap(mode, mode.apply(R("full"), [lift(mode, value)], {"shape": shape, "dtype": dtype, "order": "F"})[0])
+    value = lift(mode, value)
+    if mode.name == "trace" and mode.type_of(value).dtype != dtype:
+        (value,) = mode.apply(R("cast"), [value], {"dtype": dtype})
+    return make_full(mode, value, shape, dtype) if mode.name != "tape" else wrap(mode, mode.apply(R("full"), [value], {"shape": shape, "dtype": dtype})[0])
+
+
+@numpy_function(np.zeros, creates=True)
+def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    return full_of(_mode(shape), 0, shape_of(shape), _dtype(dtype, "zeros"), order)
+
+
+@numpy_function(np.ones, creates=True)
+def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    return full_of(_mode(shape), 1, shape_of(shape), _dtype(dtype, "ones"), order)
+
+
+@numpy_function(np.empty, creates=True)
+def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """Zeros: uninitialised memory would make results depend on chance."""
+    return full_of(_mode(shape), 0, shape_of(shape), _dtype(dtype, "empty"), order)
+
+
+@numpy_function(np.full, creates=True)
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    mode = _mode(shape, fill_value)
+    if dtype is None:
+        dtype = fill_value.type.dtype if type(fill_value) is Tensor else np.asarray(fill_value).dtype
+    return full_of(mode, fill_value, shape_of(shape), _dtype(dtype, "full"), order)
+
+
+def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> Tensor:
+    t = tensor(a).type
+    mode = _mode(a, shape)
+    sizes = t.shape if shape is None else shape_of(shape)
+    fortran = order in ("K", "A") and t.layout.is_f and not t.layout.is_c or order == "F"
+    return full_of(mode, value, sizes, _dtype(dtype, what, t.dtype), "F" if fortran and len(sizes) == t.ndim else "C")
+
+
+@numpy_function(np.zeros_like, views=True)
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+    return _like(a, 0, dtype, order, shape, "zeros_like")
+
+
+@numpy_function(np.ones_like, views=True)
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+    return _like(a, 1, dtype, order, shape, "ones_like")
+
+
+@numpy_function(np.empty_like, views=True)
+def empty_like(
+    prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
+    return _like(prototype, 0, dtype, order, shape, "empty_like")
+
+
+@numpy_function(np.full_like, views=True)
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
+    return _like(a, fill_value, dtype, order, shape, "full_like")
+
+
+@numpy_function(np.array, views=True, creates=True)
+def array(
+    object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K", subok: bool = False, ndmin: int = 0, like: Any = None
+) -> Any:
+    """A fresh array of the elements of nested lists, arrays, numbers and Tensors."""
+    mode = _mode(object)
+    if type(object) is Tensor:
+        result = _copied(object, dtype, order, bool(copy))
+    elif isinstance(object, (list, tuple)) and mode_in(object) is not None:
+        result = _nested(mode, object)
+        if dtype is not None:
+            result = cast(result, dtype)
+    else:
+        data = np.array(object, dtype, order=order, subok=False)  # type: ignore[call-overload]
+        check_dtype(data.dtype, "array")
+        result = fresh(mode, data)
+    extra = ndmin - result.type.ndim
+    if extra > 0:
+        from jitgraph.xp.shape import reshape_to
+
+        result = reshape_to(result, (*(1,) * extra, *result.type.shape))
+    return result
+
+
+def fresh(mode: Mode, data: np.ndarray) -> Tensor:
+    """A fresh array of the graph with known elements."""
+    if mode.name != "trace":
+        return wrap(mode, mode.lift(data))
+    if data.size == 0 or (data.ndim and (data == data.reshape(-1)[0]).all() and data.reshape(-1)[0] == data.reshape(-1)[0]):
+        filler = data.reshape(-1)[0] if data.size else np.zeros((), data.dtype)[()]
+        if not (isinstance(filler, np.floating) and filler == 0 and np.signbit(data).any()):
+            return make_full(mode, filler, data.shape, data.dtype)
+    return wrap(mode, mode.builder.constant(np.ascontiguousarray(data)))  # type: ignore[attr-defined]
+
+
+def _copied(x: Tensor, dtype: Any, order: str, copy: bool) -> Tensor:
+    if x.type.kind != "array":
+        x = array_tensor(x)
+        if dtype is None and x._storage.mode.name == "trace":
+            return x
+    if dtype is not None and np.dtype(dtype) != x.type.dtype:
+        return cast(x, dtype)  # type: ignore[no-any-return]
+    return apply(R("copy"), x, order="K" if order == "A" else order) if copy else x
+
+
+def _nested(mode: Mode, items: Sequence[Any]) -> Tensor:
+    """Nested lists with Tensors in them: stacked level by level."""
+    from jitgraph.xp.shape import stack
+
+    parts: list[Any] = []
+    for item in items:
+        if isinstance(item, (list, tuple)):
+            parts.append(_nested(mode, item) if mode_in(item) is not None else np.asarray(item))
+        else:
+            parts.append(item)
+    dims = [dim_of(p) for p in parts]
+    if mode.name != "trace" or any(d is None for d in dims):
+        weak = [p for p in parts if not (type(p) is Tensor and p.type.shape)]
+        if len(weak) == len(parts):
+            dtype = np.result_type(*[p.type.dtype if type(p) is Tensor else np.asarray(p).dtype for p in parts])
+            parts = [cast(tensor(p, mode), dtype) for p in parts]
+    return stack(parts)  # type: ignore[no-any-return]
+
+
+@numpy_function(np.asarray, np.asanyarray, views=True, creates=True)
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None) -> Any:
+    if type(a) is Tensor and copy is not True:
+        if dtype is not None and np.dtype(dtype) != a.type.dtype:
+            return cast(array_tensor(a), dtype)
+        return array_tensor(a) if order in (None, "K", "A") else _ordered(array_tensor(a), order)
+    return array(a, dtype, order=order or "K")
+
+
+def _ordered(x: Tensor, order: str) -> Tensor:
+    layout = x.type.layout
+    if (layout.is_c if order == "C" else layout.is_f) or x.type.ndim == 0:
+        return x
+    return apply(R("copy"), x, order=order)  # type: ignore[no-any-return]
+
+
+@numpy_function(np.ascontiguousarray, views=True, creates=True)
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    x = asarray(a, dtype)
+    if type(x) is Tensor and x.type.ndim == 0:
+        from jitgraph.xp.shape import reshape_to
+
+        return reshape_to(x, (1,))
+    return _ordered(x, "C")
+
+
+@numpy_function(np.asfortranarray, views=True, creates=True)
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    return _ordered(asarray(a, dtype), "F")
+
+
+@numpy_function(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return array(a, order=order)
+
+
+@numpy_function(np.arange, creates=True)
+def arange(
+    start: Any = None, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, like: Any = None
+) -> Any:
+    """`start + i * step`; sizes stay sizes, other traced bounds give a size that is known when the code runs."""
+    if stop is None:
+        start, stop = 0, start
+    elif start is None:
+        start = 0
+    step = 1 if step is None else step
+    mode = _mode(start, stop, step)
+    if mode_in((start, stop, step)) is None:
+        data = np.arange(start, stop, step, dtype)
+        if mode is EAGER:
+            return wrap(mode, data)
+        scalar = data.dtype.type
+        return iota(mode, scalar(start), scalar(data[1] - data[0] if len(data) > 1 else step), len(data), data.dtype)
+    a, b, c = dim_of(start), dim_of(stop), dim_of(step)
+    if dtype is None:
+        kinds = [tensor(v, mode).type for v in (start, stop, step)]
+        dtype = np.result_type(*[t.dtype for t in kinds])
+    if a is not None and b is not None and c is not None and isinstance(mode, TraceMode):
+        return iota(mode, start, step, range_length(mode, a, b, c), np.dtype(dtype))
+    if not isinstance(mode, TraceMode):
+        return wrap(mode, mode.lift(np.arange(plain(start), plain(stop), plain(step), dtype)))
+    length = EXPORTS["ceil"](binary("truediv", binary("sub", stop, start), step))
+    count = EXPORTS["maximum"](cast(tensor(length), np.int64), 0)
+    return iota(mode, start, step, mode.bind(lift(mode, count), "k", 0), np.dtype(dtype))
+
+
+def range_length(mode: Mode, start: DimLike, stop: DimLike, step: DimLike) -> DimLike:
+    """len(range(start, stop, step)).
+
+    Raises:
+        ZeroDivisionError: step is zero.
+        Undecided: the sign of a step is not known.
+    """
+    if mode.decide("==", step, 0):
+        raise ZeroDivisionError("division by zero")
+    forward = mode.decide(">", step, 0)
+    distance, stride = (stop - start, step) if forward else (start - stop, -step)
+    length = distance if stride == 1 else floordiv(distance + stride - 1, stride)
+    try:
+        return length if mode.decide(">=", distance, 0) else 0
+    except Undecided:
+        return dim_max(length, 0)
+
+
+def iota(mode: Mode, start: Any, step: Any, size: DimLike, dtype: np.dtype) -> Tensor:
+    check_dtype(dtype, "arange")
+    return wrap(mode, mode.apply(R("iota"), [lift(mode, start), lift(mode, step)], {"size": size, "dtype": dtype})[0])
+
+
+@numpy_function(np.linspace, creates=True)
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device: Any = None
+) -> Any:
+    """NumPy's sequence of operations: arange * step + start, the last element set to `stop`."""
+    mode = _mode(start, stop, num)
+    if mode is EAGER or (mode_in((start, stop, num)) is None and isinstance(num, int) and num <= 64):
+        made = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)  # type: ignore[call-overload]
+        return (fresh(mode, made[0]), made[1]) if retstep else fresh(mode, made)
+    count = size_of(num)
+    if isinstance(count, int) and count < 0:
+        raise errors.ShapeError(f"Number of samples, {count}, must be non-negative.")
+    if tensor(start, mode).type.shape or tensor(stop, mode).type.shape:
+        raise errors.TraceError(errors.describe("linspace between arrays has no compiled form", remedy="use a + t * (b - a)."))
+    a, b = (cast(tensor(v, mode), np.float64) for v in (start, stop))
+    divisor = count - 1 if endpoint else count
+    out_dtype = np.result_type(float) if dtype is None else np.dtype(dtype)
+    delta = binary("sub", b, a)
+    y = iota(mode, 0.0, 1.0, count, np.dtype(np.float64))
+    step: Any = math.nan
+    if mode.decide(">", divisor, 0):
+        step = binary("truediv", delta, _number(mode, divisor))
+        spread = EXPORTS["where"](binary("eq", step, 0), binary("mul", binary("truediv", y, _number(mode, divisor)), delta), binary("mul", y, step))
+        y = binary("add", spread, a)
+        if endpoint and mode.decide(">", count, 1):
+            last = view_of(y, IndexMap((), (AxisMap(count - 1, 0, None),)))
+            assign(last, b)
+    else:
+        y = binary("add", binary("mul", y, delta), a)
+    if np.dtype(out_dtype).kind in "iu":
+        y = EXPORTS["floor"](y)
+    y = cast(y, out_dtype)
+    return (y, step) if retstep else y
+
+
+def _number(mode: Mode, d: DimLike) -> Any:
+    from jitgraph.tensor import dim_tensor
+
+    return float(d) if isinstance(d, int) else cast(dim_tensor(mode, d), np.float64)
+
+
+@numpy_function(np.eye, creates=True)
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    mode = _mode(N, M, k)
+    rows = size_of(N)
+    columns = rows if M is None else size_of(M)
+    made = full_of(mode, 0, (rows, columns), _dtype(dtype, "eye"), order)
+    if k == 0 and rows == columns:
+        assign(view_of(made, IndexMap((rows,), (AxisMap(0, 1, 0), AxisMap(0, 1, 0)))), 1)
+        return made
+    hit = binary("eq", binary("add", _column(iota(mode, 0, 1, rows, np.dtype(int))), k), iota(mode, 0, 1, columns, np.dtype(int)))
+    assign(made, cast(hit, made.type.dtype))
+    return made
+
+
+def _column(x: Tensor) -> Tensor:
+    (n,) = x.type.shape
+    return view_of(x, IndexMap((n, 1), (AxisMap(0, 1, 0),)))
+
+
+@numpy_function(np.identity, creates=True)
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    return eye(n, dtype=float if dtype is None else dtype)
+
+
+@numpy_function(np.tri, creates=True)
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
+    mode = _mode(N, M, k)
+    rows = size_of(N)
+    return cast(tri_mask(mode, rows, rows if M is None else size_of(M), k), _dtype(dtype, "tri"))
+
+
+def tri_mask(mode: Mode, rows: DimLike, columns: DimLike, k: Any) -> Tensor:
+    """True on and below the k-th diagonal."""
+    low = _column(iota(mode, 0, 1, rows, np.dtype(int)))
+    return binary("ge", binary("add", low, k), iota(mode, 0, 1, columns, np.dtype(int)))  # type: ignore[no-any-return]
+
+
+@numpy_function(np.tril)
+def tril(m: Any, k: Any = 0) -> Any:
+    x = array_tensor(m)
+    mask = tri_mask(x._storage.mode, x.type.shape[-2], x.type.shape[-1], k)
+    return EXPORTS["where"](mask, x, x.type.dtype.type(0))
+
+
+@numpy_function(np.triu)
+def triu(m: Any, k: Any = 0) -> Any:
+    x = array_tensor(m)
+    mask = tri_mask(x._storage.mode, x.type.shape[-2], x.type.shape[-1], binary("sub", k, 1) if type(k) is Tensor else k - 1)
+    return EXPORTS["where"](mask, x.type.dtype.type(0), x)
+
+
+@numpy_function(np.meshgrid)
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    if indexing not in ("xy", "ij"):
+        raise errors.ShapeError("Valid values for `indexing` are 'xy' and 'ij'.")
+    from jitgraph.xp.shape import broadcast_to, reshape_to
+
+    mode = _mode(*xi)
+    inputs = [array_tensor(x, mode) for x in xi]
+    ndim = len(inputs)
+    place = list(range(ndim))
+    if indexing == "xy" and ndim > 1:
+        place[:2] = [1, 0]
+    sizes: list[DimLike] = [1] * ndim
+    shaped = []
+    for k, x in enumerate(inputs):
+        size = x.type.shape[0] if x.type.ndim else 1
+        sizes[place[k]] = size
+        shaped.append(reshape_to(x, tuple(size if at == place[k] else 1 for at in range(ndim))))
+    if sparse:
+        return tuple(apply(R("copy"), x, order="C") if copy else x for x in shaped)
+    wide = [broadcast_to(x, tuple(sizes)) for x in shaped]
+    return tuple(apply(R("copy"), x, order="C") if copy else x for x in wide)
+
+
+@numpy_function(np.diag, views=True)
+def diag(v: Any, k: int = 0) -> Any:
+    x = array_tensor(v)
+    if x.type.ndim == 2:
+        from jitgraph.xp.shape import diagonal
+
+        return diagonal(x, k)
+    if x.type.ndim != 1:
+        raise errors.ShapeError("Input must be 1- or 2-d.")
+    n = x.type.shape[0] + abs(k)
+    made = full_of(x._storage.mode, 0, (n, n), x.type.dtype)
+    assign(view_of(made, IndexMap((x.type.shape[0],), (AxisMap(max(-k, 0), 1, 0), AxisMap(max(k, 0), 1, 0)))), x)
+    return made
+
+
+@numpy_function(np.indices, creates=True)
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    from jitgraph.xp.shape import stack
+
+    mode = _mode(dimensions)
+    grids = meshgrid(*[iota(mode, 0, 1, d, np.dtype(dtype)) for d in shape_of(dimensions)], sparse=sparse, indexing="ij")
+    return grids if sparse else stack(grids)
+
+
+@numpy_function(np.vander)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+    from jitgraph.xp.shape import stack
+
+    v = array_tensor(x)
+    count = size_of(N) if N is not None else v.type.shape[0]
+    if not isinstance(count, int):
+        count = v._storage.mode.concrete_dim(count, "vander")  # type: ignore[attr-defined]
+    powers = [full_of(v._storage.mode, 1, v.type.shape, np.result_type(v.type.dtype, int))]
+    for _ in range(count - 1):
+        powers.append(binary("mul", powers[-1], v))
+    return stack(powers[:count] if increasing else powers[:count][::-1], axis=axis_of(-1, 2))

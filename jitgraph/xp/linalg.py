@@ -1,0 +1,226 @@
+"""Products of matrices and vectors, over `matmul`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import DimLike
+from jitgraph.modes import TraceMode, shape_text
+from jitgraph.tensor import EAGER, Mode, Tensor, apply, read, wrap
+from jitgraph.xp.core import (
+    EXPORTS,
+    R,
+    array_tensor,
+    axes_of,
+    axis_of,
+    deliver,
+    mode_in,
+    np_kind,
+    numpy_function,
+    product,
+    tensor,
+)
+from jitgraph.xp.elementwise import absolute, multiply, sqrt, square, subtract
+from jitgraph.xp.reductions import sum
+from jitgraph.xp.shape import diagonal, moveaxis, ravel, reshape_to, retyped, transpose
+
+
+def _pair(a: Any, b: Any) -> tuple[Mode, Tensor, Tensor]:
+    mode = mode_in((a, b)) or EAGER
+    return mode, np_kind(tensor(a, mode)), np_kind(tensor(b, mode))
+
+
+def product_of(a: Tensor, b: Tensor, what: str) -> Tensor:
+    """`matmul` of operands with at least one axis; inner and outer sizes are made equal by guards or checks.
+
+    Raises:
+        ShapeError: the inner sizes differ.
+    """
+    mode = a._storage.mode
+    inner_a, inner_b = a.type.shape[-1], b.type.shape[max(b.type.ndim - 2, 0)]
+    if inner_a != inner_b:
+        b = _matched(mode, a, b, inner_a, inner_b, what)
+    if isinstance(mode, TraceMode) and (a.type.ndim > 2 or b.type.ndim > 2):
+        outer_a, outer_b = a.type.shape[:-2], b.type.shape[:-2]
+        if outer_a != outer_b:
+            outer = mode.broadcast_shape([outer_a, outer_b], what)
+            a = wrap(mode, mode.stretch(read(a), (*outer, *a.type.shape[-2:]))) if a.type.ndim > 2 else a
+            b = wrap(mode, mode.stretch(read(b), (*outer, *b.type.shape[-2:]))) if b.type.ndim > 2 else b
+    return apply(R("matmul"), a, b)  # type: ignore[no-any-return]
+
+
+def _matched(mode: Mode, a: Tensor, b: Tensor, inner_a: DimLike, inner_b: DimLike, what: str) -> Tensor:
+    axis_b = max(b.type.ndim - 2, 0)
+    try:
+        fits = mode.decide("==", inner_a, inner_b)
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        mode.check(mode.compare("eq", inner_a, inner_b), "ValueError", f"{what}: inner sizes differ: {{0}} and {{1}}", inner_a, inner_b)
+        fits = True
+    if not fits:
+        last = a.type.ndim - 1
+        raise errors.ShapeError(
+            errors.describe(
+                f"{what}: inner dimensions differ: the left operand has {inner_a} on axis {last}, the right one {inner_b} on "
+                f"axis {axis_b}",
+                mode.locate() if isinstance(mode, TraceMode) else None,
+                facts=(f"left:  {a.type}", f"right: {b.type}"),
+                remedy=f"give the right operand {inner_a} on axis {axis_b}, or the left one {inner_b} on axis {last}.",
+            )
+        )
+    shape = b.type.shape
+    return retyped(b, (*shape[:axis_b], inner_a, *shape[axis_b + 1 :]))
+
+
+@numpy_function(np.matmul)
+def matmul(x1: Any, x2: Any, /, out: Any = None, *, casting: str = "same_kind", dtype: Any = None, **kwargs: Any) -> Any:
+    _, a, b = _pair(x1, x2)
+    for number, t in enumerate((a, b)):
+        if not t.type.shape:
+            raise errors.ShapeError(
+                errors.describe(f"matmul: Input operand {number} does not have enough dimensions (has 0, needs 1)", _place(t))
+            )
+    if dtype is not None:
+        from jitgraph.xp.core import cast
+
+        a, b = cast(a, dtype), cast(b, dtype)
+    return deliver(product_of(a, b, "x @ y"), out, casting)
+
+
+def _place(t: Tensor) -> Any:
+    mode = t._storage.mode
+    return mode.locate() if isinstance(mode, TraceMode) else None
+
+
+@numpy_function(np.dot)
+def dot(a: Any, b: Any, out: Any = None) -> Any:
+    _, x, y = _pair(a, b)
+    if not x.type.shape or not y.type.shape:
+        return deliver(multiply(x, y), out)
+    if y.type.ndim <= 2 or x.type.ndim == 1 and y.type.ndim == 1:
+        return deliver(product_of(x, y, "dot"), out)
+    ndim = y.type.ndim
+    return deliver(_contract(x, moveaxis(y, ndim - 2, 0), 1), out)
+
+
+def _contract(a: Tensor, b: Tensor, count: int) -> Tensor:
+    """Sum over the last `count` axes of `a` and the first `count` of `b`, by one matrix product."""
+    left, right = a.type.shape, b.type.shape
+    rows, columns = left[: len(left) - count], right[count:]
+    flat_a = reshape_to(a, (product(rows), product(left[len(rows) :])))
+    flat_b = reshape_to(b, (product(right[:count]), product(columns)))
+    made = product_of(flat_a, flat_b, "dot")
+    return reshape_to(made, (*rows, *columns)) if rows or columns else _scalar(reshape_to(made, ()))
+
+
+def _scalar(x: Tensor) -> Tensor:
+    from jitgraph.xp.core import as_kind
+
+    return as_kind(x, "np_scalar")
+
+
+@numpy_function(np.inner)
+def inner(a: Any, b: Any, /) -> Any:
+    _, x, y = _pair(a, b)
+    if not x.type.shape or not y.type.shape:
+        return multiply(x, y)
+    if x.type.ndim == y.type.ndim == 1:
+        return product_of(x, y, "inner")
+    return _contract(x, moveaxis(y, -1, 0), 1)
+
+
+@numpy_function(np.vdot)
+def vdot(a: Any, b: Any, /) -> Any:
+    _, x, y = _pair(a, b)
+    return product_of(ravel(array_tensor(x)), ravel(array_tensor(y)), "vdot")
+
+
+@numpy_function(np.outer)
+def outer(a: Any, b: Any, out: Any = None) -> Any:
+    mode = mode_in((a, b))
+    x, y = (ravel(array_tensor(v, mode)) for v in (a, b))
+    return multiply(reshape_to(x, (x.type.shape[0], 1)), reshape_to(y, (1, y.type.shape[0])), out=out)
+
+
+@numpy_function(np.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    mode = mode_in((a, b))
+    x, y = array_tensor(a, mode), array_tensor(b, mode)
+    if isinstance(axes, (tuple, list)):
+        left, right = (tuple(v) if isinstance(v, (tuple, list)) else (v,) for v in axes)
+    else:
+        left = tuple(range(x.type.ndim - axes, x.type.ndim))
+        right = tuple(range(axes))
+    left, right = axes_of(left, x.type.ndim, "tensordot"), axes_of(right, y.type.ndim, "tensordot")
+    if len(left) != len(right):
+        raise errors.ShapeError("shape-mismatch for sum")
+    kept_x = [k for k in range(x.type.ndim) if k not in left]
+    kept_y = [k for k in range(y.type.ndim) if k not in right]
+    for i, j in zip(left, right, strict=True):
+        p, q = x.type.shape[i], y.type.shape[j]
+        if p != q and not x._storage.mode.decide("==", p, q):
+            raise errors.ShapeError(f"shape-mismatch for sum: {shape_text(x.type.shape)} and {shape_text(y.type.shape)}")
+    made = _contract(transpose(x, [*kept_x, *left]), transpose(y, [*right, *kept_y]), len(left))
+    return array_tensor(made)
+
+
+@numpy_function(np.trace)
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    return sum(diagonal(array_tensor(a), offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+
+
+@numpy_function(np.cross)
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    mode = mode_in((a, b))
+    x, y = moveaxis(array_tensor(a, mode), axisa, -1), moveaxis(array_tensor(b, mode), axisb, -1)
+    if x.type.shape[-1] != 3 or y.type.shape[-1] != 3:
+        raise errors.ShapeError("incompatible vector sizes for cross product (both axes must have size 3)")
+    from jitgraph.xp.indexing import getitem
+
+    p, q = ([getitem(v, (Ellipsis, k)) for k in range(3)] for v in (x, y))
+    parts = [subtract(multiply(p[i], q[j]), multiply(p[j], q[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return EXPORTS["stack"](parts, axis=axis_of(axisc, parts[0].ndim + 1, "cross"))
+
+
+@numpy_function(np.linalg.norm, name="linalg_norm")
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Vector norms of order 1, 2, infinity and 0 < p, and the Frobenius norm."""
+    t = array_tensor(x)
+    if t.type.dtype.kind in "iub":
+        from jitgraph.xp.core import cast
+
+        t = cast(t, np.float64)
+    if axis is None and (ord is None or (ord == 2 and t.type.ndim == 1) or (ord in ("f", "fro") and t.type.ndim == 2)):
+        flat = ravel(t, "K")
+        result = sqrt(product_of(flat, flat, "norm"))
+        return reshape_to(array_tensor(result), (1,) * t.type.ndim) if keepdims else result
+    axes = axes_of(axis, t.type.ndim, "norm")
+    if ord in (None, 2, "fro", "f") and (len(axes) == 1 or ord in (None, "fro", "f")):
+        return sqrt(sum(square(t), axis=axes, keepdims=keepdims))
+    if len(axes) == 1:
+        (k,) = axes
+        if ord == np.inf:
+            return EXPORTS["max"](absolute(t), axis=k, keepdims=keepdims)
+        if ord == -np.inf:
+            return EXPORTS["min"](absolute(t), axis=k, keepdims=keepdims)
+        if ord == 0:
+            return sum(EXPORTS["not_equal"](t, 0).astype(t.type.dtype), axis=k, keepdims=keepdims)
+        if ord == 1:
+            return sum(absolute(t), axis=k, keepdims=keepdims)
+        if isinstance(ord, (int, float)):
+            powers = sum(EXPORTS["power"](absolute(t), ord), axis=k, keepdims=keepdims)
+            return EXPORTS["power"](powers, 1.0 / ord)
+    raise _no_norm(ord, axes, t)
+
+
+def _no_norm(ord: Any, axes: Sequence[int], t: Tensor) -> errors.TraceError:
+    return errors.TraceError(
+        errors.describe(f"the norm of order {ord} over axes {tuple(axes)} has no compiled form", _place(t), remedy="wrap it with jg.host.")
+    )

@@ -1,0 +1,429 @@
+"""Python's numeric builtins and `math` on traced values: Python's results, kinds and errors."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitgraph import dtypes, errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
+from jitgraph.ir.graph import Value
+from jitgraph.modes import TraceMode
+from jitgraph.tensor import Ratio, Tensor, dim_tensor, lift, read, wrap
+from jitgraph.xp.core import NUMPY_TABLE, R, as_kind, mode_in
+from jitgraph.xp.indexing import iterate
+from jitgraph.xp.operators import (
+    _python_message,
+    as_python,
+    binary,
+    dim_of,
+    divmod_pair,
+    is_python,
+    unary,
+)
+from jitgraph.xp.reductions import sum_of
+
+#: Builtin to its stand-in.
+BUILTIN_TABLE: dict[Any, Callable[..., Any]] = {}
+
+
+def standin(original: Any, table: dict[Any, Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The decorated body serves traced arguments, `original` the others."""
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(body)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            mode = mode_in(args)
+            if not isinstance(mode, TraceMode):
+                return original(*args, **kwargs)
+            return body(mode, *args, **kwargs)
+
+        table[original] = function
+        return function
+
+    return decorate
+
+
+def as_float(mode: TraceMode, x: Any) -> Value:
+    """A scalar as a float64 value of kind `py_float`."""
+    if type(x) is Tensor and x.type.shape:
+        if all(d == 1 for d in x.type.shape):
+            from jitgraph.xp.shape import reshape_to
+
+            x = reshape_to(x, ())
+        else:
+            mode.refuse(x, "float")
+    value = lift(mode, x)
+    if value.type.dtype != dtypes.F64:
+        if value.type.kind == "array":
+            value = mode.builder.apply(R("as_kind"), value, kind="np_scalar")[0]
+        value = mode.builder.apply(R("cast"), value, dtype=dtypes.F64)[0]
+    return as_python(mode, value) if value.type.kind != "py_float" else value  # type: ignore[no-any-return]
+
+
+def _op(mode: TraceMode, name: str, *values: Any) -> Value:
+    return mode.builder.apply(R(name), *values)[0]
+
+
+def _unless(mode: TraceMode, bad: Value, error: str, message: str) -> None:
+    mode.check(_op(mode, "logical_not", bad), error, message)
+
+
+# --- math
+
+_DOMAIN = _python_message(lambda: math.sqrt(-1.0))
+_RANGE = _python_message(lambda: math.exp(1000.0))
+_LOG_DOMAIN = _python_message(lambda: math.log(0.0))
+_TRIG_DOMAIN = _python_message(lambda: math.sin(math.inf))
+_INT_OF_NAN = _python_message(lambda: int(math.nan))
+_INT_OF_INF = _python_message(lambda: int(math.inf))
+
+
+def _math(name: str, record: str, bad: Callable[[TraceMode, Value], Value] | None = None, message: str = _DOMAIN, overflows: bool = False) -> None:
+    """`math.<name>` of one argument: `bad(x)` raises ValueError, a result that overflows OverflowError."""
+
+    @standin(getattr(math, name), NUMPY_TABLE)
+    def function(mode: TraceMode, x: Any, /) -> Any:
+        value = as_float(mode, x)
+        if bad is not None:
+            _unless(mode, bad(mode, value), "ValueError", message)
+        result = _op(mode, record, value)
+        if overflows:
+            too_big = _op(mode, "logical_and", _op(mode, "isinf", result), _op(mode, "isfinite", value))
+            _unless(mode, too_big, "OverflowError", _RANGE)
+        return wrap(mode, as_python(mode, result))
+
+    function.__name__ = name
+
+
+def _below(limit: float, strict: bool = True) -> Callable[[TraceMode, Value], Value]:
+    return lambda mode, x: _op(mode, "lt" if strict else "le", x, limit)
+
+
+def _outside_one(mode: TraceMode, x: Value) -> Value:
+    return _op(mode, "gt", _op(mode, "abs", x), 1.0)
+
+
+def _infinite(mode: TraceMode, x: Value) -> Value:
+    return _op(mode, "isinf", x)
+
+
+_math("sqrt", "sqrt", _below(0.0))
+_math("exp", "exp", overflows=True)
+_math("expm1", "expm1", overflows=True)
+_math("log2", "log2", _below(0.0, strict=False), _LOG_DOMAIN)
+_math("log10", "log10", _below(0.0, strict=False), _LOG_DOMAIN)
+_math("log1p", "log1p", _below(-1.0, strict=False))
+_math("sin", "sin", _infinite, _TRIG_DOMAIN)
+_math("cos", "cos", _infinite, _TRIG_DOMAIN)
+_math("tan", "tan", _infinite, _TRIG_DOMAIN)
+_math("asin", "arcsin", _outside_one)
+_math("acos", "arccos", _outside_one)
+_math("atan", "arctan")
+_math("sinh", "sinh", overflows=True)
+_math("cosh", "cosh", overflows=True)
+_math("tanh", "tanh")
+_math("fabs", "abs")
+_math("erf", "erf")
+_math("isnan", "isnan")
+_math("isinf", "isinf")
+_math("isfinite", "isfinite")
+if hasattr(math, "exp2"):
+    _math("exp2", "exp2", overflows=True)
+
+
+@standin(math.log, NUMPY_TABLE)
+def log(mode: TraceMode, x: Any, /, base: Any = None) -> Any:
+    value = as_float(mode, x)
+    _unless(mode, _op(mode, "le", value, 0.0), "ValueError", _LOG_DOMAIN)
+    result = wrap(mode, as_python(mode, _op(mode, "log", value)))
+    if base is None:
+        return result
+    return binary("truediv", result, log(base) if type(base) is Tensor else math.log(base))
+
+
+@standin(math.erfc, NUMPY_TABLE)
+def erfc(mode: TraceMode, x: Any, /) -> Any:
+    return wrap(mode, _op(mode, "sub", 1.0, _op(mode, "erf", as_float(mode, x))))
+
+
+@standin(math.degrees, NUMPY_TABLE)
+def degrees(mode: TraceMode, x: Any, /) -> Any:
+    return wrap(mode, _op(mode, "mul", as_float(mode, x), 180.0 / math.pi))
+
+
+@standin(math.radians, NUMPY_TABLE)
+def radians(mode: TraceMode, x: Any, /) -> Any:
+    return wrap(mode, _op(mode, "mul", as_float(mode, x), math.pi / 180.0))
+
+
+@standin(math.atan2, NUMPY_TABLE)
+def atan2(mode: TraceMode, y: Any, x: Any, /) -> Any:
+    return wrap(mode, as_python(mode, _op(mode, "arctan2", as_float(mode, y), as_float(mode, x))))
+
+
+@standin(math.copysign, NUMPY_TABLE)
+def copysign(mode: TraceMode, x: Any, y: Any, /) -> Any:
+    return wrap(mode, as_python(mode, _op(mode, "copysign", as_float(mode, x), as_float(mode, y))))
+
+
+@standin(math.fmod, NUMPY_TABLE)
+def fmod(mode: TraceMode, x: Any, y: Any, /) -> Any:
+    a, b = as_float(mode, x), as_float(mode, y)
+    bad = _op(mode, "logical_or", _op(mode, "eq", b, 0.0), _op(mode, "isinf", a))
+    nan = _op(mode, "logical_or", _op(mode, "isnan", a), _op(mode, "isnan", b))
+    _unless(mode, _op(mode, "logical_and", bad, _op(mode, "logical_not", nan)), "ValueError", _DOMAIN)
+    return wrap(mode, as_python(mode, _op(mode, "fmod", a, b)))
+
+
+@standin(math.pow, NUMPY_TABLE)
+def math_pow(mode: TraceMode, x: Any, y: Any, /) -> Any:
+    a, b = as_float(mode, x), as_float(mode, y)
+    fraction = _op(mode, "ne", b, _op(mode, "floor", b))
+    complex_ = _op(mode, "logical_and", _op(mode, "lt", a, 0.0), fraction)
+    zero = _op(mode, "logical_and", _op(mode, "eq", a, 0.0), _op(mode, "lt", b, 0.0))
+    finite = _op(mode, "logical_and", _op(mode, "isfinite", a), _op(mode, "isfinite", b))
+    _unless(mode, _op(mode, "logical_and", _op(mode, "logical_or", complex_, zero), finite), "ValueError", _DOMAIN)
+    result = _op(mode, "pow", a, b)
+    _unless(mode, _op(mode, "logical_and", _op(mode, "isinf", result), finite), "OverflowError", _RANGE)
+    return wrap(mode, as_python(mode, result))
+
+
+@standin(math.hypot, NUMPY_TABLE)
+def hypot(mode: TraceMode, *coordinates: Any) -> Any:
+    """Scaled by the greatest coordinate, so that nothing overflows on the way."""
+    values = [_op(mode, "abs", as_float(mode, x)) for x in coordinates]
+    top = values[0]
+    for v in values[1:]:
+        top = _op(mode, "maximum", top, v)
+    scale = _scalar_where(mode, _op(mode, "logical_and", _op(mode, "gt", top, 0.0), _op(mode, "isfinite", top)), top, 1.0)
+    total: Any = 0.0
+    for v in values:
+        total = _op(mode, "add", total, _op(mode, "square", _op(mode, "div", v, scale)))
+    result = _op(mode, "mul", scale, _op(mode, "sqrt", total))
+    return wrap(mode, as_python(mode, _scalar_where(mode, _op(mode, "isinf", top), math.inf, result)))
+
+
+def _scalar_where(mode: TraceMode, c: Value, a: Any, b: Any) -> Value:
+    chosen = mode.builder.apply(R("where"), c, a, b)[0]
+    return as_python(mode, chosen)  # type: ignore[no-any-return]
+
+
+def _to_integer(mode: TraceMode, x: Any, rounding: str) -> Any:
+    """A float as a Python int: NaN and infinities are errors, values beyond 64 bits rerun the call in Python."""
+    if type(x) is Tensor:
+        dim = x._dim
+        if isinstance(dim, (int, Dim)):
+            return x
+        if isinstance(dim, Ratio):
+            return _rounded_ratio(mode, dim, rounding, x)
+        if x.type.dtype.kind in "iub":
+            return _integer(mode, x)
+    value = as_float(mode, x)
+    _unless(mode, _op(mode, "isnan", value), "ValueError", _INT_OF_NAN)
+    _unless(mode, _op(mode, "isinf", value), "OverflowError", _INT_OF_INF)
+    mode.check(_op(mode, "lt", _op(mode, "abs", value), 2.0**63), "deoptimise", "Python integer does not fit in 64 bits")
+    whole = _op(mode, rounding, value)
+    return wrap(mode, as_python(mode, mode.builder.apply(R("cast"), whole, dtype=dtypes.I64)[0]))
+
+
+def _rounded_ratio(mode: TraceMode, ratio: Ratio, rounding: str, x: Tensor) -> Any:
+    """floor, ceil or trunc of a quotient of sizes: again a size."""
+    n, d = ratio.numerator, ratio.denominator
+    try:
+        if rounding == "trunc":
+            rounding = "floor" if mode.decide(">=", n, 0) == mode.decide(">", d, 0) else "ceil"
+    except Undecided:
+        return _integer_of_float(mode, x)
+    if rounding == "floor":
+        return dim_tensor(mode, floordiv(n, d))
+    if rounding == "ceil":
+        return dim_tensor(mode, -floordiv(-n, d))
+    return _integer_of_float(mode, x)
+
+
+def _integer_of_float(mode: TraceMode, x: Tensor) -> Any:
+    whole = _op(mode, "trunc", read(x))
+    return wrap(mode, as_python(mode, mode.builder.apply(R("cast"), whole, dtype=dtypes.I64)[0]))
+
+
+def _integer(mode: TraceMode, x: Tensor) -> Any:
+    """An integer or bool scalar as a Python int."""
+    if x.type.shape:
+        mode.refuse(x, "int")
+    if x.type.kind == "py_int":
+        return x
+    value = read(x)
+    if value.type.kind == "array":
+        value = mode.builder.apply(R("as_kind"), value, kind="np_scalar")[0]
+    if value.type.dtype == np.uint64:
+        mode.check(_op(mode, "le", value, np.uint64(2**63 - 1)), "deoptimise", "Python integer does not fit in 64 bits")
+    if value.type.dtype != dtypes.I64:
+        value = mode.builder.apply(R("cast"), value, dtype=dtypes.I64)[0]
+    return wrap(mode, as_python(mode, value))
+
+
+for _name, _rounding in (("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc")):
+
+    def _rounded(mode: TraceMode, x: Any, /, *, _rounding: str = _rounding) -> Any:
+        return _to_integer(mode, x, _rounding)
+
+    standin(getattr(math, _name), NUMPY_TABLE)(_rounded)
+
+
+@standin(math.prod, NUMPY_TABLE)
+def prod(mode: TraceMode, iterable: Any, /, *, start: Any = 1) -> Any:
+    total = start
+    for item in iterate(iterable) if type(iterable) is Tensor else iterable:
+        total = total * item
+    return total
+
+
+@standin(math.isclose, NUMPY_TABLE)
+def isclose(mode: TraceMode, a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any:
+    x, y = as_float(mode, a), as_float(mode, b)
+    gap = _op(mode, "abs", _op(mode, "sub", y, x))
+    scale = _op(mode, "maximum", _op(mode, "abs", x), _op(mode, "abs", y))
+    near = _op(mode, "le", gap, _op(mode, "maximum", _op(mode, "mul", scale, rel_tol), abs_tol))
+    finite = _op(mode, "logical_and", _op(mode, "isfinite", x), _op(mode, "isfinite", y))
+    return wrap(mode, _op(mode, "logical_or", _op(mode, "eq", x, y), _op(mode, "logical_and", near, finite)))
+
+
+# --- builtins
+
+
+@standin(builtins.abs, BUILTIN_TABLE)
+def abs_(mode: TraceMode, x: Any, /) -> Any:
+    return unary("abs", x)
+
+
+@standin(builtins.int, BUILTIN_TABLE)
+def int_(mode: TraceMode, x: Any = 0, /, *args: Any, **kwargs: Any) -> Any:
+    if args or kwargs:
+        raise errors.DTypeError("int() can't convert non-string with explicit base")
+    if type(x) is not Tensor:
+        return int(x)
+    return _to_integer(mode, x, "trunc")
+
+
+@standin(builtins.float, BUILTIN_TABLE)
+def float_(mode: TraceMode, x: Any = 0.0, /) -> Any:
+    if type(x) is not Tensor:
+        return float(x)
+    return x if isinstance(x._dim, Ratio) else wrap(mode, as_float(mode, x))
+
+
+@standin(builtins.bool, BUILTIN_TABLE)
+def bool_(mode: TraceMode, x: Any = False, /) -> Any:
+    if type(x) is not Tensor:
+        return bool(x)
+    dim = dim_of(x)
+    if dim is not None:
+        try:
+            return mode.decide("!=", dim, 0)
+        except Undecided:
+            pass
+    if x.type.shape:
+        if not all(d == 1 for d in x.type.shape):
+            mode.refuse(x, "bool")
+        from jitgraph.xp.shape import reshape_to
+
+        x = reshape_to(x, ())
+    value = read(x)
+    if value.type.kind == "array":
+        value = mode.builder.apply(R("as_kind"), value, kind="np_scalar")[0]
+    if value.type.dtype.kind != "b":
+        value = _op(mode, "ne", value, 0)
+    return wrap(mode, as_python(mode, value))
+
+
+@standin(builtins.round, BUILTIN_TABLE)
+def round_(mode: TraceMode, number: Any, ndigits: Any = None) -> Any:
+    if type(number) is not Tensor:
+        return round(number, ndigits)
+    t = number.type
+    if t.is_python:
+        if t.kind in ("py_int", "py_bool") and ndigits is None:
+            return _integer(mode, number)
+        if ndigits is None:
+            return _to_integer(mode, number, "rint")
+        mode.fail("round() of a traced Python float to decimals", "use np.round, which rounds as NumPy does.")
+    if ndigits is None and not t.shape:
+        return _to_integer(mode, number, "rint")
+    return NUMPY_TABLE[np.round](number, 0 if ndigits is None else ndigits)
+
+
+@standin(builtins.pow, BUILTIN_TABLE)
+def pow_(mode: TraceMode, base: Any, exp: Any, mod: Any = None) -> Any:
+    result = binary("pow", base, exp)
+    return result if mod is None else binary("mod", result, mod)
+
+
+@standin(builtins.divmod, BUILTIN_TABLE)
+def divmod_(mode: TraceMode, a: Any, b: Any, /) -> Any:
+    return divmod_pair(a, b)
+
+
+@standin(builtins.len, BUILTIN_TABLE)
+def len_(mode: TraceMode, obj: Any, /) -> Any:
+    if type(obj) is not Tensor:
+        return len(obj)
+    if not obj.type.shape:
+        raise errors.DTypeError("len() of unsized object" if obj.type.kind == "array" else f"object of type '{obj.__class__.__name__}' has no len()")
+    return dim_tensor(mode, obj.type.shape[0])
+
+
+@standin(builtins.sum, BUILTIN_TABLE)
+def sum_(mode: TraceMode, iterable: Any, /, start: Any = 0) -> Any:
+    return sum_of(iterate(iterable) if type(iterable) is Tensor else iterable, start)
+
+
+def _pick(pick: str) -> Callable[..., Any]:
+    original = getattr(builtins, pick)
+    record = "gt" if pick == "max" else "lt"
+
+    def body(mode: TraceMode, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("key") is not None:
+            return original(*args, **kwargs)
+        items = list(args)
+        if len(args) == 1:
+            items = list(iterate(args[0]) if type(args[0]) is Tensor else args[0])
+            if not items:
+                return original(items, **kwargs)
+        best = items[0]
+        for item in items[1:]:
+            best = _better(mode, record, best, item)
+        return best
+
+    body.__name__ = pick
+    return standin(original, BUILTIN_TABLE)(body)
+
+
+def _better(mode: TraceMode, record: str, a: Any, b: Any) -> Any:
+    """`b if b > a else a` (or `<`), as Python's max and min choose."""
+    left, right = dim_of(a), dim_of(b)
+    if left is not None and right is not None:
+        try:
+            return b if mode.decide(">" if record == "gt" else "<", right, left) else a
+        except Undecided:
+            items: list[DimLike] = [left, right]
+            return dim_tensor(mode, dim_max(*items) if record == "gt" else dim_min(*items))
+    if type(a) is not Tensor and type(b) is not Tensor:
+        return b if (b > a if record == "gt" else b < a) else a
+    for x in (a, b):
+        if type(x) is Tensor and x.type.shape:
+            mode.refuse(x, "bool")
+    va, vb = lift(mode, a), lift(mode, b)
+    chosen = mode.builder.apply(R("where"), _op(mode, record, vb, va), vb, va)[0]
+    if is_python(a) and is_python(b):
+        return wrap(mode, as_python(mode, chosen))
+    return as_kind(wrap(mode, chosen), "np_scalar")
+
+
+max_, min_ = _pick("max"), _pick("min")
