@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 
 mpmath.mp.dps = 60
 TARGET: Final = Path(__file__).parent.parent / "jitgraph" / "codegen" / "vecmath" / "coefficients.py"
+HEADER: Final = '''"""Polynomial coefficients, lowest degree first; made by bench/vecmath_fit.py, not to be edited by hand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_h = float.fromhex
+Coefficients = dict[str, tuple[float, ...]]'''
 SAMPLES_PER_TERM: Final = 40
 EXCHANGES: Final = 20
 
@@ -184,6 +192,16 @@ def erf_tail(x: mpf) -> mpf:
     return -mpmath.log(mpmath.erfc(x)) / x - 1
 
 
+# of all multiples of 1/1024 near 4, here the constant term is nearest to a float and to a double: it is not rounded
+ERFC_MIDDLE: Final = mpf(4477) / 1024
+
+
+def scaled_erfc(t: mpf) -> mpf:
+    """(1 + 2 x) e^(x^2) erfc(x) for x = c (1 + t) / (1 - t)"""
+    x = ERFC_MIDDLE * (1 + t) / (1 - t)
+    return (1 + 2 * x) * mpmath.exp(x**2) * mpmath.erfc(x)
+
+
 def fits() -> list[Fit]:
     """Every set in the order of the file."""
     made: list[Fit] = []
@@ -204,8 +222,9 @@ def fits() -> list[Fit]:
 
         add("EXP", "exp(r) = 1 + r + r^2 P(r)", (4, 9), (-HALF_LN2, HALF_LN2),
             at(lambda r: (mpmath.expm1(r) - r) / r**2, 0.5), lambda r: r**2 / mpmath.exp(r))  # fmt: skip
-        add("EXP2", "2^r = 1 + r P(r)", (5, 10), (-HALF, HALF),
-            at(lambda r: mpmath.expm1(r * mpmath.log(2)) / r, LN2), lambda r: abs(r) / mpmath.power(2, r))  # fmt: skip
+        add("EXP2", "2^r = 1 + r ln 2 + r^2 P(r)", (4, 9), (-HALF, HALF),
+            at(lambda r: (mpmath.power(2, r) - 1 - r * mpmath.log(2)) / r**2, LN2**2 / 2),
+            lambda r: r**2 / mpmath.power(2, r))  # fmt: skip
         add("EXPM1", "expm1(r) = r + r^2/2 + r^3 P(r)", (4, 10), (-HALF_LN2, HALF),
             at(lambda r: (mpmath.expm1(r) - r - r**2 / 2) / r**3, mpf(1) / 6),
             at(lambda r: abs(r**3 / mpmath.expm1(r)), 0))  # fmt: skip
@@ -249,6 +268,20 @@ def fits() -> list[Fit]:
             of_square(lambda x: x / mpmath.erf(x), mpmath.sqrt(mpmath.pi) / 2))  # fmt: skip
         add("ERF_TAIL", "erfc(x) = exp(-x (1 + P(x))), above the crossover", (5, 18), (limit, mpf(4 if single else 6)),
             erf_tail, lambda x: x * mpmath.erfc(x) / mpmath.erf(x))  # fmt: skip
+        low, high = mpf("0.5"), mpf("10.1") if single else mpf("27.3")
+        middle = ERFC_MIDDLE
+        add("ERFC", "(1 + 2 x) e^(x^2) erfc(x) = P((x - c) / (x + c)), c = 4477/1024", (9, 22),
+            ((low - middle) / (low + middle), (high - middle) / (high + middle)),
+            scaled_erfc, lambda t: 1 / scaled_erfc(t))  # fmt: skip
+        if single:
+            continue  # what follows serves pow, which computes in double
+        fifth = (3 - 2 * ROOT) ** 2
+        add("POW_ATANH", "atanh(s) = s (1 + z/3 + z^2 P(z)), z = s^2", (0, 6), (mpf(0), fifth),
+            of_square(lambda s: (mpmath.atanh(s) / s - 1 - s**2 / 3) / s**4, mpf(1) / 5), lambda z: z**2)  # fmt: skip
+        add("POW_LOG2", "log2((1 + s) / (1 - s)) = s P(z), z = s^2; for results in float", (0, 5), (mpf(0), fifth),
+            of_square(lambda s: 2 * mpmath.atanh(s) / s / LN2, 2 / LN2), lambda _: mpf(1) / 3)  # fmt: skip
+        add("POW_EXP2", "2^r = P(r); for results in float", (0, 7), (-HALF, HALF),
+            lambda r: mpmath.power(2, r), lambda r: mpmath.power(2, -r))  # fmt: skip
     return made
 
 
@@ -261,9 +294,7 @@ def main() -> None:
     """Derive the sets named on the command line, all without names; write them if told to."""
     wanted = {name for name in sys.argv[1:] if not name.startswith("-")}
     write = "--write" in sys.argv
-    lines = ['"""Polynomial coefficients, lowest degree first; made by bench/vecmath_fit.py, not to be edited by hand."""', "",
-             "from __future__ import annotations", "", "from typing import Final", "", "_h = float.fromhex",
-             "Coefficients = dict[str, tuple[float, ...]]"]  # fmt: skip
+    lines = [HEADER]
     sets: dict[str, list[str]] = {}
     for fit in fits():
         if wanted and fit.name not in wanted:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[tuple[int], np.dtype[np.floating]]
 
 mpmath.mp.prec = 140
+Measured = tuple[float, "float | tuple[float, ...]", int]
 CHUNK: Final = 1 << 16  # small enough for the caches
 REFERENCES: Final[dict[str, Callable[..., mpf]]] = {
     "exp": mpmath.exp,
@@ -123,7 +124,7 @@ def single_errors(result: Array, true: Array) -> Array:
         return np.where(wrong_sign, np.inf, errors)
 
 
-def measure_single(name: str, stride: int, flags: dict[str, bool]) -> tuple[float, float, int]:
+def measure_single(name: str, stride: int, flags: dict[str, bool]) -> Measured:
     """Largest error, where, and how many patterns are more than one ulp off."""
     kernel, double = Kernel(name, "float", 16, **flags), Kernel(name, "double", 8)
     worst, place, above = 0.0, math.nan, 0
@@ -137,6 +138,26 @@ def measure_single(name: str, stride: int, flags: dict[str, bool]) -> tuple[floa
         above += int(np.count_nonzero(errors > 1))
         if errors[at] > worst:
             worst, place = float(errors[at]), float(x[at])
+    return worst, place, above
+
+
+def measure_single_pairs(name: str, count: int, flags: dict[str, bool]) -> Measured:
+    """The same for functions of two operands, on random pairs."""
+    kernel, double = Kernel(name, "float", 16, **flags), Kernel(name, "double", 8)
+    rng = np.random.default_rng(2)
+    worst, place, above = 0.0, math.nan, 0
+    for turn in range(count // CHUNK):
+        if turn % 4 == 0:
+            x, y = rng.integers(0, 1 << 32, (2, CHUNK), dtype=np.uint64).astype(np.uint32).view(np.float32)
+        else:
+            x, y = rng.uniform(-1, 1, (2, CHUNK)).astype(np.float32) * np.float32([2, 30, 4][turn % 3])
+            x = abs(x) if turn % 4 == 1 else x
+        with np.errstate(all="ignore"):
+            errors = single_errors(kernel(x, y), double(x.astype(np.float64), y.astype(np.float64)))
+        at = int(np.argmax(errors))
+        above += int(np.count_nonzero(errors > 1))
+        if errors[at] > worst:
+            worst, place = float(errors[at]), (float(x[at]), float(y[at]))
     return worst, place, above
 
 
@@ -178,7 +199,7 @@ def true_value(name: str, *x: float) -> mpf:
         if name in ("sin", "cos", "tan"):
             with mpmath.workprec(1300):
                 return +REFERENCES[name](mpf(x[0]))
-        if name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "sigmoid") and abs(x[0]) > 1e4:
+        if name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "sigmoid", "erf", "erfc") and abs(x[0]) > 1e4:
             return REFERENCES[name](mpf(math.copysign(1e4, x[0])))
         with mpmath.workprec(400):
             value = REFERENCES[name](*[mpf(v) for v in x])
@@ -187,7 +208,7 @@ def true_value(name: str, *x: float) -> mpf:
     return value if isinstance(value, mpf) else mpf("nan")
 
 
-def measure_double(name: str, count: int, flags: dict[str, bool]) -> tuple[float, float, int]:
+def measure_double(name: str, count: int, flags: dict[str, bool]) -> Measured:
     """As measure_single."""
     kernel = Kernel(name, "double", 8, **flags)
     rng = np.random.default_rng(1)
@@ -199,7 +220,7 @@ def measure_double(name: str, count: int, flags: dict[str, bool]) -> tuple[float
         error = double_error(float(result), true_value(name, *map(float, operands)))
         above += error > 1
         if error > worst:
-            worst, place = error, float(operands[0])
+            worst, place = error, tuple(map(float, operands)) if arity > 1 else float(operands[0])
     return worst, place, above
 
 
@@ -238,7 +259,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not options.speed:
             if FUNCTIONS[name].arity == 1:
                 worst, place, above = measure_single(name, 1 if options.all else options.stride, flags)
-                line += f" | float {worst:.3f} ulp at {place!r} ({above} > 1)"
+            else:
+                worst, place, above = measure_single_pairs(name, 1 << (32 if options.all else 24), flags)
+            line += f" | float {worst:.3f} ulp at {place!r} ({above} > 1)"
             worst, place, above = measure_double(name, options.points, flags)
             line += f" | double {worst:.3f} ulp at {place!r} ({above} > 1)"
         print(line, flush=True)

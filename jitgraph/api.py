@@ -19,9 +19,10 @@ from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.observe.explain import Explanation, explain
 from jitgraph.specialise import MISS, RUN_PLAIN, Plain, Specialisation
-from jitgraph.tensor import current_mode, plain
-from jitgraph.tracing.capture import Trace, TraceOptions, trace
-from jitgraph.tracing.leaves import TAPED, CallSpec, alias_pattern, is_dynamic, leaf_type
+from jitgraph.tensor import current_mode
+from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace
+from jitgraph.tracing.host import Host
+from jitgraph.tracing.leaves import TAPED, CallSpec
 
 FAST_MATH_FLAGS = frozenset(("contract", "reassoc", "nnan", "ninf", "nsz", "arcp"))
 
@@ -37,7 +38,7 @@ class JitOptions:
     fallback: Literal["error", "eager"] = "error"
 
 
-class Function:
+class JitFunction:
     """A function compiled by `jit`: called like the original, with methods to look into it.
 
     Attributes:
@@ -54,7 +55,7 @@ class Function:
         functools.update_wrapper(self, fn)
         self.options = options
         self._spec = CallSpec(fn, options.static_argnames)
-        self._trace_options = TraceOptions(static_argnames=options.static_argnames, specialize=options.specialize)
+        self._trace_options = TraceOptions(static_argnames=options.static_argnames, specialize=options.specialize or "")
         self._cache: Specialisations[Specialisation | Plain] = Specialisations(config.entries)
         self._signature: inspect.Signature | None = None
 
@@ -64,6 +65,8 @@ class Function:
         if config.disable_jit or current_mode() is not None:
             return self.__wrapped__(*args, **kwargs)
         key, leaves = self._key(args, kwargs)
+        if config.check if self.options.check is None else self.options.check:
+            self._compare(args, kwargs, leaves)
         for item in self._cache.get(key):
             result = item(leaves)
             if result is not MISS:
@@ -73,16 +76,19 @@ class Function:
             result = self._miss(key, leaves, args, kwargs)
         if result is RUN_PLAIN:
             return self.__wrapped__(*args, **kwargs)
-        if config.check if self.options.check is None else self.options.check:
-            pass
         return result
+
+    def _compare(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> None:
+        """`check=True`: run NumPy beside compiled code on copies of the arguments."""
+        from jitgraph.observe.check import check_graph
+
+        captured = self._trace(args, kwargs)
+        check_graph(captured.graph, captured.arguments(leaves))
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         """The specialisation key of a call, and its leaves."""
         leaves, tree = self._spec.flatten(args, kwargs)
-        keys = tuple([leaf_type(x) for x in leaves])
-        shapes = tuple([getattr(x, "shape", None) for x in leaves]) if self.options.specialize == "shape" else None
-        return (tree, keys, alias_pattern(leaves) if len(leaves) > 1 else (), shapes), leaves
+        return call_key(leaves, tree, self._trace_options.specialize), leaves
 
     def _miss(self, key: Any, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make the specialisation that is missing, and call through it; on Tensors of the tape become one operation."""
@@ -117,14 +123,14 @@ class Function:
         return made
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace:
-        captured = trace(self.__wrapped__, args, kwargs, self._trace_options)
+        captured = trace(self.__wrapped__, args, kwargs, self._trace_options, self._spec)
         self.options.code.apply(captured.graph)
         return captured
 
-    def __jitgraph_rejit__(self, fn: Callable[..., Any], same_arguments: bool) -> Function:
+    def __jitgraph_rejit__(self, fn: Callable[..., Any], same_arguments: bool) -> JitFunction:
         """`fn` jitted with the options of this function; static names hold if it has the same arguments."""
         options = self.options if same_arguments else replace(self.options, static_argnames=())
-        return Function(fn, options)
+        return JitFunction(fn, options)
 
     def _log_miss(self, key: Any) -> None:
         if "miss" in config.log:
@@ -169,7 +175,7 @@ class Function:
         captured = self._trace(args, kwargs)
         stages = Stages(captured.graph)
         leaves, _ = self._spec.flatten(args, kwargs)
-        dynamic = [plain(x) for x in leaves if is_dynamic(leaf_type(x))] + [plain(h.get()) for h in captured.hidden]
+        dynamic = captured.arguments(leaves)
         sizes = {s.name: dynamic[s.arg].shape[s.axis] for s in captured.graph.symbols.values() if s.origin == "arg"}
         return explain(captured.graph, stages.final(), stages.program(), sizes, map(str, captured.guards_python))
 
@@ -198,10 +204,10 @@ class Function:
         """By reference, as functions are pickled."""
         return _by_reference, (self.__module__, self.__qualname__)
 
-    def __copy__(self) -> Function:
+    def __copy__(self) -> JitFunction:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Function:
+    def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
         return self
 
 
@@ -272,7 +278,7 @@ class CompiledCode:
 
 
 @overload
-def jit(fn: Callable[..., Any], /, **options: Any) -> Function: ...
+def jit(fn: Callable[..., Any], /, **options: Any) -> JitFunction: ...
 @overload
 def jit(
     fn: None = None,
@@ -284,7 +290,7 @@ def jit(
     numerics: Literal["default", "numpy"] = "default",
     check: bool | None = None,
     fallback: Literal["error", "eager"] = "error",
-) -> Callable[[Callable[..., Any]], Function]: ...
+) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
     fn: Callable[..., Any] | None = None,
     /,
@@ -325,4 +331,18 @@ def jit(
         if value not in known:
             raise ValueError(f"{name}: {value!r} is none of {', '.join(map(repr, known))}")
     options = JitOptions(names, specialize, CodeOptions(flags, numerics), check, fallback)
-    return (lambda f: Function(f, options)) if fn is None else Function(fn, options)
+    return (lambda f: JitFunction(f, options)) if fn is None else JitFunction(fn, options)
+
+
+def host(fn: Callable[..., Any] | None = None, /, result: Any = None, *, effects: bool = False) -> Any:
+    """Let compiled code call a Python function: `jg.host(fn, result=spec)`, or `@jg.host(result=spec)`.
+
+    Args:
+        fn: gets plain arrays and NumPy scalars.
+        result: what `fn` returns, by example: an array or number of that dtype and shape, a tuple of them, a function
+            of the arguments' types that answers these, or None.
+        effects: `fn` has an effect, so that each call takes place, in order.
+
+    Outside compiled code the function is called as it is.
+    """
+    return (lambda f: Host(f, result, effects=effects)) if fn is None else Host(fn, result, effects=effects)

@@ -9,6 +9,7 @@ JitgraphError
 ├── ReadOnlyError (ValueError)      a write to a read-only view
 ├── GradientError (ValueError)      a gradient where there is none
 ├── GradientTypeError (TypeError)   a conversion that would lose the gradient
+├── MismatchError (InternalError)   `check=True` found a result that differs from NumPy's
 ├── VerifyError (InternalError)     a graph or loop program that breaks an invariant
 └── InternalError (RuntimeError)    a fault of jitgraph's own
 """
@@ -63,6 +64,10 @@ class GradientTypeError(JitgraphError, TypeError):
 
 class InternalError(JitgraphError, RuntimeError):
     """An invariant of jitgraph itself is broken."""
+
+
+class MismatchError(InternalError):
+    """Compiled code and NumPy differ."""
 
 
 class VerifyError(InternalError):

@@ -14,7 +14,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.builder import Builder, Undecided
 from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, symbol, symbols
-from jitgraph.ir.graph import Op, Site, Symbol, Value
+from jitgraph.ir.graph import Block, Op, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 from jitgraph.ops.shape import reshape_view_layout
@@ -52,19 +52,24 @@ class TraceMode:
         self._counts: dict[str, int] = {}
         #: How a mask was computed to the symbol of its number of true elements.
         self._masks: dict[Any, Dim] = {}
+        #: Pairs of sizes to what they broadcast to, once decided for good.
+        self._merged: dict[tuple[DimLike, DimLike], DimLike] = {}
+        #: (value, shape) to the block and the value with those sizes.
+        self._renamed: dict[tuple[int, Shape], tuple[Block, Value, Value]] = {}
 
     # --- operators
 
     def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         if self.closed:
-            self.fail("a traced value is used after its trace has ended", "return it from the function instead of storing it.")
-        if _ELEMENTWISE in defn.traits:
-            if len(values) > 1:
-                values = self.broadcast(values, defn.name)
-                for v in values:
-                    if v.type.kind == "py_int" and defn.name not in _COMPARISONS:
-                        self._check_weak_integers(values)
-                        break
+            self.fail(
+                "a traced value is used after its trace has ended", "return it from the function instead of storing it."
+            )
+        if _ELEMENTWISE in defn.traits and len(values) > 1:
+            values = self.broadcast(values, defn.name)
+            for v in values:
+                if v.type.kind == "py_int" and defn.name not in _COMPARISONS:
+                    self._check_weak_integers(values)
+                    break
         try:
             return self.builder.apply(defn, *values, **attrs)
         except errors.JitgraphError as error:
@@ -118,7 +123,7 @@ class TraceMode:
             return self.builder.constant(float(x) if isinstance(x, float) else int(x))
         if isinstance(x, (list, tuple)):
             return self.foreign(np.asarray(x))
-        self.fail(f"a {kind.__name__} meets a traced value; jitgraph computes with arrays and numbers")
+        return self.fail(f"a {kind.__name__} meets a traced value; jitgraph computes with arrays and numbers")
 
     def foreign(self, array: np.ndarray) -> Value:
         """An ndarray that is no argument of the trace: a constant, copied as it is now."""
@@ -129,7 +134,9 @@ class TraceMode:
     def dim_value(self, dim: DimLike | Ratio) -> Value:
         """A size as a value."""
         if isinstance(dim, Ratio):
-            return self.builder.apply(REGISTRY["div"], self.dim_value(dim.numerator), self.dim_value(dim.denominator))[0]
+            return self.builder.apply(REGISTRY["div"], self.dim_value(dim.numerator), self.dim_value(dim.denominator))[
+                0
+            ]
         if isinstance(dim, int):
             return self.builder.constant(dim)
         return self.builder.apply(REGISTRY["dim"], value=dim)[0]
@@ -140,7 +147,11 @@ class TraceMode:
         return self.builder.decide(relation, a, b)
 
     def fresh_symbol(
-        self, prefix: str, origin: Literal["arg", "index", "value"] = "value", lower: DimLike | None = 0, upper: DimLike | None = None
+        self,
+        prefix: str,
+        origin: Literal["arg", "index", "value"] = "value",
+        lower: DimLike | None = 0,
+        upper: DimLike | None = None,
     ) -> Dim:
         """A new symbol of the graph, bound by the op that the caller emits."""
         taken = self.builder.graph.symbols
@@ -152,7 +163,9 @@ class TraceMode:
         self.builder.graph.add_symbol(Symbol(name, origin, lower=lower, upper=upper))
         return symbol(name)
 
-    def bind(self, value: Value, prefix: str = "i", lower: DimLike | None = None, upper: DimLike | None = None) -> DimLike:
+    def bind(
+        self, value: Value, prefix: str = "i", lower: DimLike | None = None, upper: DimLike | None = None
+    ) -> DimLike:
         """The run-time integer `value` (known to lie in the inclusive bounds) as a dim."""
         known = constant_of(value)
         if known is not None:
@@ -195,36 +208,51 @@ class TraceMode:
                 if isinstance(have, int) and have == 1:
                     result[k] = d
                 else:
-                    result[k] = self._reconcile(have, d, shapes, what)
+                    merged = self._merged.get((have, d))
+                    result[k] = self._reconcile(have, d, shapes, what) if merged is None else merged
         return tuple(result)
 
     def _reconcile(self, a: DimLike, b: DimLike, shapes: Sequence[Shape], what: str) -> DimLike:
         try:
             if self.decide("==", a, b):
-                return b if isinstance(b, int) else a
-            if self.decide("==", a, 1):
-                return b
-            if self.decide("==", b, 1):
-                return a
+                found = b if isinstance(b, int) else a
+            elif self.decide("==", a, 1):
+                found = b
+            elif self.decide("==", b, 1):
+                found = a
+            else:
+                raise errors.ShapeError(self._unbroadcastable(shapes, what))
         except Undecided:
             fits = self.any_of(self.compare("eq", a, b), self.compare("eq", a, 1), self.compare("eq", b, 1))
             self.check(
                 fits, "ShapeError", f"{what}: operands could not be broadcast together: sizes {{0}} and {{1}}", a, b
             )
             return ne1(a) * a + (1 - ne1(a)) * b
-        raise errors.ShapeError(
-            errors.describe(
-                f"{what}: operands could not be broadcast together with shapes {' '.join(shape_text(s) for s in shapes)}",
-                self.locate(),
-                remedy="make the sizes equal, or 1 where an axis is to be repeated (x[:, np.newaxis]).",
-            )
+        self._merged[a, b] = found
+        return found
+
+    def _unbroadcastable(self, shapes: Sequence[Shape], what: str) -> str:
+        return errors.describe(
+            f"{what}: operands could not be broadcast together with shapes {' '.join(shape_text(s) for s in shapes)}",
+            self.locate(),
+            remedy="make the sizes equal, or 1 where an axis is to be repeated (x[:, np.newaxis]).",
         )
 
     def stretch(self, value: Value, shape: Shape) -> Value:
         """`value`, whose axes fit those of `shape` (decided before), with sizes that equal them or are literally 1."""
         own = value.type.shape
-        if not own:
+        if not own or own == shape:
             return value
+        key = (id(value), shape)
+        block = self.builder.block
+        done = self._renamed.get(key)
+        if done is not None and done[0] is block and done[1] is value:
+            return done[2]
+        made = self._stretch(value, own, shape)
+        self._renamed[key] = (block, value, made)
+        return made
+
+    def _stretch(self, value: Value, own: Shape, shape: Shape) -> Value:
         shift = len(shape) - len(own)
         if all(d == 1 or d == shape[k + shift] for k, d in enumerate(own)):
             return value
@@ -315,7 +343,9 @@ class TraceMode:
             return
         fits = self.builder.apply(REGISTRY["ge"], value, int(info.min))[0]
         if info.max < 2**63 - 1:
-            fits = self.builder.apply(REGISTRY["logical_and"], fits, self.builder.apply(REGISTRY["le"], value, int(info.max))[0])[0]
+            fits = self.builder.apply(
+                REGISTRY["logical_and"], fits, self.builder.apply(REGISTRY["le"], value, int(info.max))[0]
+            )[0]
         self.check(fits, "deoptimise", f"Python integer {{0}} out of bounds for {dtype.name}", value)
 
     # --- Python needs the value
@@ -361,10 +391,14 @@ class TraceMode:
 
     def refuse(self, x: Tensor, wanted: str) -> NoReturn:
         """Python needs a value that only the compiled code knows."""
-        what, remedy = _WANTED.get(wanted, (f"Python needs the value of a traced {x.type} ({wanted})", "compute with it in NumPy."))
+        what, remedy = _WANTED.get(
+            wanted, (f"Python needs the value of a traced {x.type} ({wanted})", "compute with it in NumPy.")
+        )
         self.fail(what.format(type=x.type), remedy)
 
-    def unsupported(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None) -> Any:
+    def unsupported(
+        self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None
+    ) -> Any:
         """A NumPy function without an operator meets a traced value."""
         self.fail(
             f"{name} has no compiled form yet",
@@ -402,9 +436,15 @@ _WANTED: dict[str, tuple[str, str]] = {
         "use np.where, or an `if` in a function whose source is at hand, which becomes a branch of the graph.",
     ),
     "int": ("Python needs the value of a traced {type} (int)", "keep it an array: x.astype(int)."),
-    "index": ("Python needs a traced {type} as an index or count", "index an array with it, or make the argument static."),
+    "index": (
+        "Python needs a traced {type} as an index or count",
+        "index an array with it, or make the argument static.",
+    ),
     "float": ("Python needs the value of a traced {type} (float)", "use NumPy's functions in place of this one."),
-    "array": ("a traced {type} is handed to code that needs its data", "use a NumPy function with an operator, or jg.host."),
+    "array": (
+        "a traced {type} is handed to code that needs its data",
+        "use a NumPy function with an operator, or jg.host.",
+    ),
     "numpy": ("a traced {type} has no data yet", "leave .numpy() out: inside jit values are arrays already."),
     "format": ("the text of a traced {type} is needed", "format it after the call, or print with jg.debug.print."),
     "hash": ("a traced {type} is used as a key", "use a static argument as the key."),

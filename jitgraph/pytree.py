@@ -1,7 +1,7 @@
 """Containers as trees: `flatten` gives leaves and a hashable `TreeDef`, `unflatten` puts them back.
 
-Nodes are tuples, lists, dicts (in their own order), named tuples, dataclass instances without further attributes, None
-(a node without children) and registered classes. Everything else is a leaf. Only exact builtin classes count: a subclass
+Nodes are tuples, lists, dicts (keys in their own order, which is part of the structure), named tuples, dataclass instances
+without further attributes, None (a node without children) and registered classes. Everything else is a leaf. Only exact builtin classes count: a subclass
 of `list` is a leaf unless it is registered.
 """
 
@@ -63,7 +63,9 @@ _registered: dict[type, tuple[Flatten, Unflatten]] = {}
 _fields: dict[type, tuple[str, ...]] = {}
 
 
-def register(cls: type[T], flatten: Callable[[T], tuple[Sequence[Any], Hashable]], unflatten: Callable[[Any, Sequence[Any]], T]) -> None:
+def register(
+    cls: type[T], flatten: Callable[[T], tuple[Sequence[Any], Hashable]], unflatten: Callable[[Any, Sequence[Any]], T]
+) -> None:
     """Make instances of `cls` nodes: `flatten(x) -> (children, metadata)`, `unflatten(metadata, children) -> x`.
 
     Raises:
@@ -151,7 +153,7 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
     if kind in _registered:
         return _registered[kind][1](treedef.meta, items)
     if issubclass(kind, tuple):
-        return kind._make(items)  # type: ignore[attr-defined]
+        return kind._make(items)
     made = object.__new__(kind)
     for name, item in zip(treedef.meta, items, strict=True):  # type: ignore[call-overload]
         object.__setattr__(made, name, item)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from jitgraph.compiler import Compiled, compile_graph
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, evaluate, symbols
@@ -17,7 +15,7 @@ from jitgraph.pytree import unflatten
 from jitgraph.tensor import Tensor, plain, view_array
 from jitgraph.tracing.capture import Trace
 from jitgraph.tracing.hidden import MISSING
-from jitgraph.tracing.leaves import Key, is_dynamic
+from jitgraph.tracing.leaves import Key, leaf_type
 
 
 class Outcome:
@@ -68,18 +66,16 @@ class Specialisation:
         self._prepare = self.compiled.executable.prepare
         self._deoptimise = self.compiled.deoptimise
         self._run = self.compiled.executable.run
-        self._dynamic = [k for k, key in enumerate(keys) if is_dynamic(key)]
-        self._unwrap = [k for k, key in enumerate(keys) if key[0] == "tensor"]
-        self._all_dynamic = len(self._dynamic) == len(keys) and not self._unwrap
+        self._arg_leaves = trace.arg_leaves
+        self._direct = trace.arg_leaves == tuple(range(len(keys))) and not any(key[0] == "tensor" for key in keys)
+        self._conditional = bool(trace.leaf_values or trace.guards_python)
         self._hidden = trace.hidden
-        self._guards = trace.guards_python
-        self._mutates: tuple[int, ...] = tuple(self.graph.body.terminator.attrs.get("mutates", ()))
         self._sizes = [(s.name, s.arg, s.axis) for s in self.graph.symbols.values() if s.origin == "arg"]
         self._recipes = [_recipe(r) for r in self.graph.results]
-        returned = len(self.graph.results) - sum(r.count for r in trace.replays)
-        self._returned = returned
+        #: Views come after the results they are views of.
+        self._order = sorted(range(len(self._recipes)), key=lambda k: self.graph.results[k].how == "view_of_result")
         #: One fresh array or scalar and nothing else: the shortest way back.
-        self._single = trace.out_tree.kind is None and not trace.replays and self._recipes[:1] == [None] and returned == 1
+        self._single = trace.out_tree.kind is None and self._recipes == [None] and not trace.replays and not self.graph.results[0].tensor
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The result of the call, MISS or RUN_PLAIN.
@@ -87,18 +83,18 @@ class Specialisation:
         Raises:
             whatever the function raises.
         """
-        for guard in self._guards:
-            if not guard.check():
-                return MISS
-        args = leaves if self._all_dynamic else [plain(leaves[k]) if k in self._unwrap else leaves[k] for k in self._dynamic]
+        trace = self.trace
+        if self._conditional and not trace.valid(leaves):
+            return MISS
+        args = leaves if self._direct else [plain(leaves[k]) for k in self._arg_leaves]
         if self._hidden:
             args = list(args)
             for h in self._hidden:
                 value = h.get()
-                if value is MISSING or not h.fits():
+                if value is MISSING or leaf_type(value) != h.key:
                     return MISS
                 args.append(plain(value))
-        if self._mutates and self._overlap(args):
+        if trace.writes and trace.overlaps(args):
             return RUN_PLAIN
         try:
             frame = self._prepare(args)
@@ -111,31 +107,22 @@ class Specialisation:
             return made[0]
         return self._result(made, args)
 
-    def _overlap(self, args: Sequence[Any]) -> bool:
-        """Whether an argument that is written shares memory with another one (the same object twice is in the key)."""
-        for written in self._mutates:
-            target = args[written]
-            for k, other in enumerate(args):
-                if k != written and isinstance(other, np.ndarray) and other is not target and np.may_share_memory(target, other):
-                    return True
-        return False
-
     def _result(self, made: Sequence[Any], args: Sequence[Any]) -> Any:
         env: Env = {name: args[arg].shape[axis] for name, arg, axis in self._sizes}
         for name, slot in self._exported.items():
             env[name] = int(made[slot])
-        leaves: list[Any] = []
-        for r, recipe in zip(self.graph.results, self._recipes, strict=True):
+        leaves: list[Any] = [None] * len(self._recipes)
+        for k in self._order:
+            r, recipe = self.graph.results[k], self._recipes[k]
             value = made[r.index] if recipe is None else recipe(made, args, leaves, env)
-            leaves.append(Tensor(value) if r.tensor and type(value) is not Tensor else value)
-        at = self._returned
+            leaves[k] = Tensor(value) if r.tensor and type(value) is not Tensor else value
+        count = self.trace.out_tree.count
         for replay in self.trace.replays:
             if replay.tree is None:
                 replay.place.delete()
             else:
-                replay.place.set(unflatten(replay.tree, leaves[at : at + replay.count]))
-                at += replay.count
-        return unflatten(self.trace.out_tree, leaves[: self._returned])
+                replay.place.set(unflatten(replay.tree, leaves[replay.first : replay.first + replay.count]))
+        return unflatten(self.trace.out_tree, leaves[:count])
 
 
 def export_symbols(graph: Graph) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """The CPU that code is generated for: name, features, vector width, caches.
 
-`host()` is the CPU we run on, or the one that the setting `cpu` (JITGRAPH_CPU) names; it asks LLVM, which is imported at
-the first call only.
+`host()` is the CPU we run on, or the one that the setting `cpu` (JITGRAPH_CPU) names; it asks LLVM, which is imported
+at the first call only.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def host() -> Target:
 
 @cache
 def named(cpu: str) -> Target:
-    """The target that LLVM calls `cpu` ("x86-64-v3", "znver2", "generic"), without features beyond what the name says."""
+    """The target that LLVM calls `cpu` ("x86-64-v3", "znver2", "generic"), with no features beyond what the name says."""
     import llvmlite.binding as llvm
 
     width = next((bytes_ for pattern, bytes_ in _VECTOR_BYTES if re.fullmatch(pattern, cpu)), 16)

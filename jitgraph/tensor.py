@@ -2,7 +2,7 @@
 
 Interfaces (all that other parts need):
 - `Storage(mode, value, origin=None, writable=True)`: one piece of memory. `value` is its current version: an ndarray or
-  NumPy scalar (eager), a node of the tape (gradients), an `ir.graph.Value` (traced). A write *replaces* `value` by a new
+  NumPy scalar (eager), a node of the tape (gradients), an `ir.graph.Value` (traced). A write *replaces* it by a new
   version, except in eager mode, where NumPy writes in place. `origin` is the index of the argument it is, or None.
 - `Tensor`: a storage and a chain of view steps from it (`IndexMap`, or a tuple of sizes: a reshape); `()` is all of it.
   Made by `wrap(mode, value)` (fresh storage), `view_of`, `reshape_of`, `dim_tensor(mode, dim)` (a size as Python int),
@@ -24,188 +24,34 @@ Laws:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.ir.dims import DimLike
-from jitgraph.ir.layouts import layout_of
+from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
 from jitgraph.ops.shape import reshape_view_layout
+from jitgraph.storage import (
+    EAGER,
+    EagerMode,
+    Mode,
+    Ratio,
+    Step,
+    Storage,
+    TapeMode,
+    current_mode,
+    type_of_array,
+    use_mode,
+    view_array,
+)
 
-#: One step of a chain of views: an affine map, or the sizes of a reshape that is a view.
-Step: TypeAlias = IndexMap | Shape
-
-
-class Mode(Protocol):
-    """How operators, views and writes are carried out on values of one sort."""
-
-    #: "eager", "tape" or "trace".
-    name: str
-
-    def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]: ...
-    def view(self, value: Any, step: Step) -> Any:
-        """`value` seen through one step; the reshape is one that needs no copy."""
-        ...
-
-    def write(self, base: Any, steps: Sequence[Step], value: Any) -> Any:
-        """The next version of a storage at version `base`: `value` (shape of the view, dtype of `base`) written through `steps`."""
-        ...
-
-    def type_of(self, value: Any) -> TensorType: ...
-    def lift(self, x: Any) -> Any:
-        """A plain number or ndarray, or a value of a lower mode, as a value of this mode."""
-        ...
-
-    def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
-        """Whether `a relation b`.
-
-        Raises:
-            Undecided: see `ir.builder.Builder.decide`.
-        """
-        ...
-
-
-class TapeMode(Mode, Protocol):
-    """The mode of the eager gradient tape: values are nodes that hold an ndarray."""
-
-    def leaf(self, array: np.ndarray) -> Any:
-        """A node for which gradients are accumulated."""
-        ...
-
-    def data(self, value: Any) -> Any:
-        """The ndarray or NumPy scalar that the node holds."""
-        ...
-
-    def requires_grad(self, value: Any) -> bool: ...
-    def retain(self, value: Any) -> None: ...
-    def backward(self, value: Any, gradient: np.ndarray | None) -> None:
-        """Accumulate gradients into the leaves that `value` depends on.
-
-        Raises:
-            ValueError: no gradient is given and `value` is no scalar.
-        """
-        ...
-
-    def grad(self, leaf: Any) -> np.ndarray | None: ...
-    def set_grad(self, leaf: Any, gradient: np.ndarray | None) -> None: ...
-
-
-class EagerMode:
-    """NumPy itself: values are ndarrays, NumPy scalars and Python numbers; warnings are NumPy's."""
-
-    name = "eager"
-
-    def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, ...]:
-        result = defn.evaluate(*values, **attrs)
-        return result if isinstance(result, tuple) else (result,)
-
-    def view(self, value: Any, step: Step) -> Any:
-        return view_array(value, step)
-
-    def write(self, base: Any, steps: Sequence[Step], value: Any) -> Any:
-        target = base
-        for step in steps:
-            target = view_array(target, step)
-        target[...] = value
-        return base
-
-    def type_of(self, value: Any) -> TensorType:
-        return type_of_array(value)
-
-    def lift(self, x: Any) -> Any:
-        return x
-
-    def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
-        return bool(_RELATIONS[relation](a, b))
-
-
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-EAGER = EagerMode()
-_mode: ContextVar[Mode | None] = ContextVar("jitgraph_mode", default=None)
-
-
-def current_mode() -> Mode | None:
-    """The mode of the trace that runs in this context, if any."""
-    return _mode.get()
-
-
-@contextmanager
-def use_mode(mode: Mode | None) -> Iterator[None]:
-    """Make `mode` the current one: creation functions and operators on plain arrays work in it."""
-    token = _mode.set(mode)
-    try:
-        yield
-    finally:
-        _mode.reset(token)
-
-
-def type_of_array(value: Any) -> TensorType:
-    """The type of an ndarray, NumPy scalar or Python number."""
-    if isinstance(value, np.ndarray):
-        return TensorType(value.dtype, value.shape, "array", layout_of(value.shape, value.strides, value.itemsize))
-    if isinstance(value, np.generic):
-        return TensorType(value.dtype, (), "np_scalar")
-    kind = _PYTHON_KINDS.get(type(value))
-    if kind is None:
-        raise errors.DTypeError(f"no array and no number: {type(value).__name__}")
-    return python_type(kind)
-
-
-_PYTHON_KINDS: dict[type, Kind] = {bool: "py_bool", int: "py_int", float: "py_float", complex: "py_complex"}
-
-
-def view_array(array: Any, step: Step) -> Any:
-    """The NumPy view that one step makes of an ndarray; a NumPy scalar is viewed as a 0-d array."""
-    array = np.asarray(array)
-    if not isinstance(step, IndexMap):
-        return array.reshape(step)
-    strides = [0] * len(step.shape)
-    for m, stride in zip(step.axes, array.strides, strict=True):
-        if m.axis is not None:
-            strides[m.axis] += m.step * stride  # type: ignore[operator]  # sizes are numbers here
-    used = {m.axis for m in step.axes}
-    writeable = bool(array.flags.writeable) and all(k in used or d == 1 for k, d in enumerate(step.shape))
-    if 0 in step.shape:
-        return np.lib.stride_tricks.as_strided(array.reshape(-1)[:0], step.shape, strides, writeable=writeable)  # type: ignore[arg-type]
-    start = array[(*(m.offset for m in step.axes), ...)]
-    return np.lib.stride_tricks.as_strided(start, step.shape, strides, writeable=writeable)  # type: ignore[arg-type]
-
-
-class Storage:
-    """One piece of array memory, seen by views; see the top of the file."""
-
-    __slots__ = ("__weakref__", "leaf", "mode", "origin", "value", "writable")
-
-    def __init__(self, mode: Mode, value: Any, origin: int | None = None, writable: bool = True) -> None:
-        self.mode = mode
-        self.value = value
-        self.origin = origin
-        self.writable = writable
-        #: The tape's node that collects the gradient, for a Tensor made with `requires_grad=True`.
-        self.leaf: Any = None
-
-
-class Ratio:
-    """Two sizes divided, held by a `py_float`, so that `int(n / 2)` is again a size."""
-
-    __slots__ = ("denominator", "numerator")
-
-    def __init__(self, numerator: DimLike, denominator: DimLike) -> None:
-        self.numerator = numerator
-        self.denominator = denominator
+__all__ = [
+    "EAGER", "METHODS", "READ_ONLY", "EagerMode", "Mode", "Ratio", "Step", "Storage", "TapeMode", "Tensor", "apply",
+    "assign", "check_dtype", "current_mode", "dim_tensor", "install", "install_tape", "is_writable", "lift", "make", "mode_of",
+    "plain", "read", "reshape_of", "set_version", "tape_mode", "type_of_array", "use_mode", "view_array", "view_of", "wrap",
+]  # fmt: skip
 
 
 class _Missing:
@@ -251,7 +97,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _class_of(self: Tensor) -> type:
-    return self._storage.mode.class_of(self) if self._storage.mode.name == "trace" else Tensor  # type: ignore[attr-defined,no-any-return]
+    return self._storage.mode.class_of(self) if self._storage.mode.name == "trace" else Tensor
 
 
 class Tensor:
@@ -286,7 +132,7 @@ class Tensor:
         self._steps = ()
         self._type = self._dim = self._seen = None
         if requires_grad:
-            if array.dtype.kind not in "fc":
+            if array.dtype.kind != "f":
                 raise errors.DTypeError(
                     errors.describe(
                         f"a Tensor of dtype {array.dtype} cannot require a gradient",
@@ -307,8 +153,14 @@ class Tensor:
         t = self._type
         if t is None:
             storage = self._storage
-            t = storage.mode.type_of(read(self))
-            if storage.mode.name != "eager":
+            mode = storage.mode
+            if mode.name == "trace" and self._steps:  # known without emitting the view
+                t = storage.value.type
+                for step in self._steps:
+                    t = mode.view_type(t, step)  # type: ignore[attr-defined]
+            else:
+                t = mode.type_of(read(self))
+            if mode.name != "eager":
                 self._type = t
         return t
 
@@ -385,9 +237,9 @@ class Tensor:
     def __repr__(self) -> str:
         mode = self._storage.mode
         if mode.name == "trace":
-            return f"<traced {self.type if self._dim is None else f'{self.type} = {self._dim}'}>"
+            return f"<traced {self.type} = {self._dim}>" if isinstance(self._dim, Dim) else f"<traced {self.type}>"
         lines = repr(np.asarray(plain(self))).replace("array(", "jg.Tensor(", 1).split("\n")
-        text = "\n".join([lines[0], *("    " + line for line in lines[1:])])
+        text = "\n".join([lines[0], *("    " + line if line.strip() else "" for line in lines[1:])])
         return f"{text[:-1]}, requires_grad=True)" if self.requires_grad else text
 
     def __str__(self) -> str:
@@ -398,7 +250,7 @@ class Tensor:
             return format(self._storage.mode.concrete(self, "format"), spec)  # type: ignore[attr-defined]
         return format(plain(self), spec)
 
-    __class__ = property(_class_of)  # type: ignore[assignment]  # a tracer passes isinstance for what it stands for
+    __class__ = property(_class_of)  # a tracer passes isinstance for what it stands for
 
     # --- NumPy's protocols
 
@@ -434,7 +286,7 @@ class Tensor:
         shape = self.type.shape
         if not shape:
             raise TypeError("len() of unsized object")
-        return shape[0] if isinstance(shape[0], int) else self._storage.mode.concrete(_size(self, 0), "len")  # type: ignore[attr-defined,no-any-return]
+        return shape[0] if isinstance(shape[0], int) else self._storage.mode.concrete(_size(self, 0), "len")
 
     def __hash__(self) -> int:
         if self.type.kind == "array":
@@ -461,27 +313,34 @@ class Tensor:
 
     # --- attributes of ndarray
 
+    def _array_type(self, name: str) -> TensorType:
+        """The type, for an attribute that only arrays and NumPy scalars have."""
+        t = self.type
+        if t.is_python:
+            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
+        return t
+
     @property
     def dtype(self) -> np.dtype:
-        return self.type.dtype
+        return self._array_type("dtype").dtype
 
     @property
     def ndim(self) -> int:
-        return len(self.type.shape)
+        return len(self._array_type("ndim").shape)
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """The sizes: ints; traced sizes are Tensors of kind `py_int`."""
-        shape = self.type.shape
-        if self._storage.mode.name != "trace":
-            return shape
+        shape = self._array_type("shape").shape
         mode = self._storage.mode
+        if mode.name != "trace":
+            return shape
         return tuple(d if isinstance(d, int) else dim_tensor(mode, d) for d in shape)
 
     @property
     def size(self) -> Any:
         total: DimLike = 1
-        for d in self.type.shape:
+        for d in self._array_type("size").shape:
             total = total * d
         return total if isinstance(total, int) else dim_tensor(self._storage.mode, total)
 
@@ -505,28 +364,142 @@ class Tensor:
     def base(self) -> Any:
         return _convert(self, "base").base
 
-    T = property(lambda self: _front.transpose(self))
-    mT = property(lambda self: _front.matrix_transpose(self))
-    real = property(lambda self: _front.real(self))
-    imag = property(lambda self: _front.imag(self))
-    flat = property(lambda self: _front.flat(self))
+    T = property(_method("transpose"))
+    mT = property(_method("matrix_transpose"))  # noqa: N815  # NumPy's name
+    real = property(_method("real"))
+    imag = property(_method("imag"))
+    flat = property(_method("flat"))
 
     def __dir__(self) -> list[str]:
         return sorted(set(object.__dir__(self)))
 
 
+_METHOD_NAMES = """
+all any argmax argmin argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum diagonal
+dot dump dumps fill getfield item itemset max mean min nonzero partition prod ptp put ravel repeat reshape
+resize round searchsorted setflags sort squeeze std sum swapaxes take tobytes tofile tolist trace transpose
+var view flatten is_integer as_integer_ratio hex bit_length bit_count __floor__ __ceil__ __round__ __trunc__
+__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __matmul__ __and__ __or__ __xor__ __lshift__
+__rshift__ __divmod__ __radd__ __rsub__ __rmul__ __rtruediv__ __rfloordiv__ __rmod__ __rpow__ __rmatmul__
+__rand__ __ror__ __rxor__ __rlshift__ __rrshift__ __rdivmod__ __iadd__ __isub__ __imul__ __itruediv__
+__ifloordiv__ __imod__ __ipow__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __eq__ __ne__
+__lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__
+"""
 #: ndarray's methods and operators, each a function of the same name in the installed front.
-METHODS: tuple[str, ...] = (
-    "all any argmax argmin argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum diagonal dot dump "
-    "dumps fill getfield item itemset max mean min nonzero partition prod ptp put ravel repeat reshape resize round "
-    "searchsorted setflags sort squeeze std sum swapaxes take tobytes tofile tolist trace transpose var view flatten "
-    "is_integer as_integer_ratio hex bit_length bit_count __floor__ __ceil__ __round__ __trunc__ "
-    "__add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __matmul__ __and__ __or__ __xor__ __lshift__ "
-    "__rshift__ __divmod__ __radd__ __rsub__ __rmul__ __rtruediv__ __rfloordiv__ __rmod__ __rpow__ __rmatmul__ __rand__ "
-    "__ror__ __rxor__ __rlshift__ __rrshift__ __rdivmod__ __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ "
-    "__imod__ __ipow__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __eq__ __ne__ __lt__ __le__ "
-    "__gt__ __ge__ __neg__ __pos__ __abs__ __invert__"
-).split()  # type: ignore[assignment]
+METHODS: tuple[str, ...] = tuple(_METHOD_NAMES.split())
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "astype",
+    "byteswap",
+    "choose",
+    "clip",
+    "compress",
+    "conj",
+    "conjugate",
+    "copy",
+    "cumprod",
+    "cumsum",
+    "diagonal",
+    "dot",
+    "dump",
+    "dumps",
+    "fill",
+    "getfield",
+    "item",
+    "itemset",
+    "max",
+    "mean",
+    "min",
+    "nonzero",
+    "partition",
+    "prod",
+    "ptp",
+    "put",
+    "ravel",
+    "repeat",
+    "reshape",
+    "resize",
+    "round",
+    "searchsorted",
+    "setflags",
+    "sort",
+    "squeeze",
+    "std",
+    "sum",
+    "swapaxes",
+    "take",
+    "tobytes",
+    "tofile",
+    "tolist",
+    "trace",
+    "transpose",
+    "var",
+    "view",
+    "flatten",
+    "is_integer",
+    "as_integer_ratio",
+    "hex",
+    "bit_length",
+    "bit_count",
+    "__floor__",
+    "__ceil__",
+    "__round__",
+    "__trunc__",
+    "__add__",
+    "__sub__",
+    "__mul__",
+    "__truediv__",
+    "__floordiv__",
+    "__mod__",
+    "__pow__",
+    "__matmul__",
+    "__and__",
+    "__or__",
+    "__xor__",
+    "__lshift__",
+    "__rshift__",
+    "__divmod__",
+    "__radd__",
+    "__rsub__",
+    "__rmul__",
+    "__rtruediv__",
+    "__rfloordiv__",
+    "__rmod__",
+    "__rpow__",
+    "__rmatmul__",
+    "__rand__",
+    "__ror__",
+    "__rxor__",
+    "__rlshift__",
+    "__rrshift__",
+    "__rdivmod__",
+    "__iadd__",
+    "__isub__",
+    "__imul__",
+    "__itruediv__",
+    "__ifloordiv__",
+    "__imod__",
+    "__ipow__",
+    "__imatmul__",
+    "__iand__",
+    "__ior__",
+    "__ixor__",
+    "__ilshift__",
+    "__irshift__",
+    "__eq__",
+    "__ne__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+    "__neg__",
+    "__pos__",
+    "__abs__",
+    "__invert__",
+]  # type: ignore[assignment]
 for _name in METHODS:
     setattr(Tensor, _name, _method(_name))
 
@@ -541,7 +514,8 @@ def check_dtype(dtype: np.dtype, what: str) -> None:
         kinds = {"O": "objects", "U": "text", "S": "bytes", "M": "dates", "m": "time spans", "V": "records"}
         raise errors.DTypeError(
             errors.describe(
-                f"{what}: dtype {dtype} holds {kinds.get(dtype.kind, 'no numbers')}; jitgraph computes with bools and numbers",
+                f"{what}: dtype {dtype} holds {kinds.get(dtype.kind, 'no numbers')}; "
+                "jitgraph computes with bools and numbers",
                 remedy="convert it first, e.g. x.astype(float), or keep this part in plain NumPy.",
             )
         )
@@ -630,6 +604,8 @@ def read(x: Tensor) -> Any:
         for step in steps:
             viewed = mode.view(viewed, step)
     x._seen = (value, block, viewed)
+    if block is not None and x._type is None:
+        x._type = viewed.type
     return viewed
 
 
@@ -695,16 +671,11 @@ def view_of(x: Tensor, map: IndexMap, writable: bool = True) -> Tensor:
         steps = (*steps[:-1], steps[-1].then(map))
     else:
         steps = (*steps, map)
-    return _view(x, steps, map, writable)
+    return _view(x, steps, writable)
 
 
-def _view(x: Tensor, steps: tuple[Step, ...], step: Step, writable: bool = True) -> Tensor:
-    storage = x._storage
-    mode = storage.mode
-    if mode.name == "trace":
-        t = make(storage, steps, mode.view_type(x.type, step))  # type: ignore[attr-defined]
-    else:
-        t = make(storage, steps)
+def _view(x: Tensor, steps: tuple[Step, ...], writable: bool = True) -> Tensor:
+    t = make(x._storage, steps)
     if not writable or not is_writable(x):
         t._dim = READ_ONLY
     return t
@@ -727,12 +698,13 @@ def reshape_of(x: Tensor, shape: Shape) -> Tensor:
     mode = x._storage.mode
     if mode is EAGER:
         array = read(x)
-        result = np.reshape(array, shape)  # type: ignore[arg-type]
+        sizes: Any = shape  # numbers here
+        result = np.reshape(array, sizes)
         if not isinstance(array, np.ndarray) or not (result.size == 0 or np.may_share_memory(result, array)):
             return _eager(result, None)
-        return _view(x, (*x._steps, shape), shape)
+        return _view(x, (*x._steps, shape))
     if reshape_view_layout(x.type, shape) is not None:
-        return _view(x, (*x._steps, shape), shape)
+        return _view(x, (*x._steps, shape))
     return apply(REGISTRY["reshape"], x, shape=shape)  # type: ignore[no-any-return]
 
 

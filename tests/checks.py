@@ -157,8 +157,8 @@ def check_program(
     ulp: float = 0,
     rounds: int = 2,
 ) -> Graph:
-    """A whole program through all passes, verified after each, means the same as before; so does `run`, if given, of the
-    optimised graph (say, compiled). Answers the optimised graph.
+    """A whole program through all passes, verified after each, means the same as before; so does `run`, if given, of
+    the optimised graph (say, compiled). Answers the optimised graph.
 
     Args:
         args: lists of arguments to use, besides random ones.
@@ -179,4 +179,3 @@ def check_program(
             results, mutated = run(graph, [x.copy() if isinstance(x, np.ndarray) else x for x in given])
             assert_same([*results, *mutated], values, ulp)
     return graph
-

@@ -95,9 +95,7 @@ def _as(args: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     """Tangents in the dtypes of `args`."""
     leaves, structure = pytree.flatten(args)
     along = pytree.flatten(tangents)[0]
-    return tuple(
-        pytree.unflatten(structure, [np.asarray(d, x.dtype)[()] for d, x in zip(along, leaves, strict=True)])
-    )
+    return tuple(pytree.unflatten(structure, [np.asarray(d, x.dtype)[()] for d, x in zip(along, leaves, strict=True)]))
 
 
 def _pulled(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:

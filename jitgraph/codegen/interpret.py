@@ -129,8 +129,8 @@ def memory_of(array: np.ndarray) -> Memory:
     low, high = np.lib.array_utils.byte_bounds(array)
     if array.size == 0:
         return Memory(np.empty(0, np.uint8), 0)
-    data = np.frombuffer((ctypes.c_char * (high - low)).from_address(low), np.uint8)
-    return Memory(data, array.__array_interface__["data"][0] - low)
+    memory: Any = (ctypes.c_char * (high - low)).from_address(low)
+    return Memory(np.ndarray((high - low,), np.uint8, memory), array.__array_interface__["data"][0] - low)
 
 
 class _Run:
@@ -172,7 +172,7 @@ class _Run:
         for s in body:
             self.statement(s)
 
-    def statement(self, s: Stmt) -> None:  # noqa: PLR0912, PLR0915
+    def statement(self, s: Stmt) -> None:
         values, symbols = self.values, self.symbols
         if isinstance(s, Let):
             values[s.var.name] = self.let(s)

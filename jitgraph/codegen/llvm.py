@@ -1,4 +1,4 @@
-"""Loops to LLVM: a `Program` becomes the text of one module with the exports `prepare` and `entry` (see `jitgraph.abi`).
+"""Loops to LLVM: a `Program` becomes the text of one module with the exports `prepare` and `entry` (see `abi`).
 
 Each kernel is an internal function `i32 (ptr ctx, ptr buffers..., i64 symbols..., scalars..., ptr out)`; equal ones are
 written once. The text holds no address and names no symbol of the process but libm's.
@@ -148,7 +148,8 @@ class ModuleEmitter:
             a.ret(a.load(places[0], ty, lanes=lanes, align=64))
             parameters = ", ".join(["ptr %callee", *(x.typed for x in operands)])
             vector = f"<{lanes} x {ty}>"
-            self.functions.append(a.function(name, parameters, returns=vector, prefix="internal", attributes=self.attributes))
+            text = a.function(name, parameters, returns=vector, prefix="internal", attributes=self.attributes)
+            self.functions.append(text)
         return name
 
     # --- the exports ------------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 A vector loop runs whole vectors, then the rest once under a mask. A large body is emitted once only, always under the
 mask: there the mask costs nothing beside the work.
 
-Inside a vector loop, a branch or loop whose condition is the same for all lanes stays one. Otherwise both sides of a branch
-run under their masks, a loop runs until no lane is left, and scalars that it carries keep their value in lanes that are.
+Inside a vector loop, a branch or loop whose condition is the same for all lanes stays one. Otherwise both sides of a
+branch run under their masks, a loop runs until no lane is left, and what it carries stays as it is in lanes that left.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter,
 from jitgraph.codegen.loops import Carry, Check, Const, For, If, Stmt, Var, While
 from jitgraph.codegen.loops_walk import Summary, summarize, varying
 
-#: A vector loop with more statements is emitted once, under a mask, instead of twice.
-LARGE_BODY = 48
+#: A vector loop with more work in it is emitted once, under a mask, instead of twice; calls count as many statements.
+LARGE_BODY = 64
+CALL_WEIGHT = 16
 #: A branch of a divergent `if` with more statements is skipped when no lane takes it.
 LARGE_BRANCH = 6
 
@@ -82,7 +83,8 @@ def emit_vector_for(f: FunctionEmitter, s: For) -> None:
         return
     lower, upper = f.dim(s.lower), f.dim(s.upper)
     count = f.dim(s.upper - s.lower)
-    known = s.upper - s.lower if isinstance(s.upper - s.lower, int) else None
+    distance = s.upper - s.lower
+    known = distance if isinstance(distance, int) else None
     done = a.fresh_label("vector.done")
     if known is None:
         start = a.fresh_label("vector")
@@ -92,7 +94,7 @@ def emit_vector_for(f: FunctionEmitter, s: For) -> None:
         return
     level = f.open_level(s)
     body = VectorBody(f, s.symbol, lanes, s.body, summary)
-    if summary.statements > LARGE_BODY and (known is None or known % lanes):
+    if summary.statements + CALL_WEIGHT * summary.calls > LARGE_BODY and (known is None or known % lanes):
         _masked_loop(f, body, lower, upper, level)
     else:
         _main_and_tail(f, body, lower, count, level, known, max(1, s.interleave))
@@ -122,9 +124,13 @@ def _main_and_tail(
     """Whole vectors, `interleave` of them a turn, then what is left under a mask."""
     a, lanes = f.a, body.lanes
     step = lanes * interleave
-    whole = V(str(known // step * step), I64) if known is not None else a.and_(count, V(str(-step), I64)) if (
-        step & (step - 1) == 0
-    ) else a.mul(a.sdiv(count, V(str(step), I64)), V(str(step), I64))
+    whole = (
+        V(str(known // step * step), I64)
+        if known is not None
+        else a.and_(count, V(str(-step), I64))
+        if (step & (step - 1) == 0)
+        else a.mul(a.sdiv(count, V(str(step), I64)), V(str(step), I64))
+    )
     end = a.add(lower, whole)
     rest = a.fresh_label("vector.rest")
     before = a.block
@@ -282,7 +288,8 @@ def emit_while(f: FunctionEmitter, s: While) -> None:
             value = a.select(still, value, inner)
         a.add_incoming(inner, value, a.block)
     if apart:
-        assert active is not None and still is not None
+        assert active is not None
+        assert still is not None
         a.add_incoming(active, still, a.block)
     a.br(loop)
     f.close_level()

@@ -1,13 +1,13 @@
 """State and core of the emission of one LLVM function: values, dims, addresses, and where invariant code goes.
 
-No mid-level pass runs behind us, so what a loop does not change is written in front of it here. Code is emitted at the end
-of the text only; each loop leaves an empty line in its preheader, and what is found to be invariant later goes there:
+No mid-level pass runs behind us, so what a loop does not change is written in front of it here. Code is emitted at the
+end of the text only; each loop leaves an empty line in its preheader, where what is found to be invariant goes later:
 
-- The *depth* of a symbol is the number of loops around its binding; that of a dim is the largest of its symbols'. A dim of
-  depth m that is needed inside loop m + 1 (or deeper) belongs into the preheader of loop m + 1, and is computed there once.
-- Dims and addresses are sums; the terms of smaller depth are split off and hoisted on their own, so that a row's address
-  is an addition in the row loop, not a multiplication in the innermost one.
-- A table of what is already computed (`memo`) belongs to each preheader and each straight-line stretch of a loop's body.
+- The *depth* of a symbol is the number of loops around its binding; that of a dim is the largest of its symbols'. A dim
+  of depth m that is needed inside loop m + 1 (or deeper) is computed once, in the preheader of loop m + 1.
+- Dims and addresses are sums; the terms of smaller depth are split off and hoisted on their own, so that a row's
+  address is an addition in the row loop, not a multiplication in the innermost one.
+- A table of what is computed already (`memo`) belongs to each preheader and each straight-line stretch of a body.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from jitgraph import dtypes
 from jitgraph.abi import CONTEXT_TABLE, TABLE
 from jitgraph.codegen.assembler import Assembler, V
-from jitgraph.codegen.loops import Buffer, Const, Operand, Stmt, Var
+from jitgraph.codegen.loops import Buffer, Operand, Stmt, Var
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import Atom, Dim, DimLike, Monomial, as_symbol
 from jitgraph.ir.dims import symbols as symbols_of
@@ -56,8 +56,10 @@ class Level:
 
 
 class Memory:
-    """Where a buffer is: a pointer, or for buffers that are exchanged a variable that holds it; `depth` counts the loops
-    around the place where it got its memory."""
+    """Where a buffer is: a pointer, or for buffers that are exchanged a variable that holds it.
+
+    `depth` counts the loops around the place where it got its memory.
+    """
 
     __slots__ = ("depth", "pointer", "variable")
 
@@ -127,7 +129,7 @@ class FunctionEmitter:
 
     def operand(self, x: Operand) -> V:
         """The value of an operand, one lane if it is uniform."""
-        if type(x) is Var:
+        if isinstance(x, Var):
             return self.values[x.name]
         return self.constant(x.value, x.dtype)
 
@@ -238,22 +240,36 @@ class FunctionEmitter:
             level = self.levels[depth + 1]
             found = level.memo.get(key)
             if found is None:
-                found = next((memo[key] for memo in reversed(level.outer) if key in memo), None)
+                found = self._known(level.outer, key)
                 if found is None:
                     found = self.hoisted(depth, make)
                 level.memo[key] = found
             return found
-        for memo in reversed(self.chain):
-            if key in memo:
-                return memo[key]
-        found = make()
-        self.chain[-1][key] = found
+        return self.here(key, make)
+
+    @staticmethod
+    def _known(chain: list[dict[Any, V]], key: Any) -> V | None:
+        """What is computed already under `key`."""
+        for memo in reversed(chain):
+            found: V | None = memo.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def here(self, key: Any, make: Callable[[], V]) -> V:
+        """The value of `key` in this stretch of code, computed once."""
+        found = self._known(self.chain, key)
+        if found is None:
+            found = self.chain[-1][key] = make()
         return found
 
     # --- dims -------------------------------------------------------------------------------------------------------
 
     def bind(self, symbol: str, value: V) -> None:
         """From here on `symbol` stands for an int64; one that differs between lanes is varying."""
+        if symbol in self.symbols:  # what was computed from its last value is stale
+            for memo in self.chain:
+                memo.clear()
         self.symbols[symbol] = value
         self.depths[symbol] = self.depth
         if value.lanes > 1:
@@ -274,9 +290,7 @@ class FunctionEmitter:
     def depth_of(self, d: DimLike) -> int:
         depth = 0
         for name in self.names_of(d):
-            at = self.depths[name]
-            if at > depth:
-                depth = at
+            depth = max(depth, self.depths[name])
         return depth
 
     def varies(self, d: DimLike) -> bool:
@@ -328,17 +342,14 @@ class FunctionEmitter:
         name = as_symbol(d)
         if name is not None:
             return self._index_lanes(name)
-        for memo in reversed(self.chain):
-            if ("lanes", d) in memo:
-                return memo["lanes", d]
-        fixed = sum_of([term for term in d.terms if not self._term_varies(term[0])])
-        varying = sum_of([term for term in d.terms if self._term_varies(term[0])])
-        value = self._add_terms(self.dim(fixed) if fixed != 0 else None, varying, self.lanes_dim)
-        self.chain[-1]["lanes", d] = value
-        return value
+        fixed, varying = self.split_varying(d)
+        return self.here(
+            ("lanes", d),
+            lambda: self._add_terms(self.dim(fixed) if fixed != 0 else None, varying, self.lanes_dim),
+        )
 
     def _term_varies(self, mono: Monomial) -> bool:
-        return any(self.varies(Dim(((((atom,)), 1),))) for atom in mono)
+        return any(self.varies(Dim((((atom,), 1),))) for atom in mono)
 
     def split_varying(self, d: DimLike) -> tuple[DimLike, DimLike]:
         """(what all lanes have in common, what differs) of a sum."""
@@ -352,11 +363,7 @@ class FunctionEmitter:
         if name != self.index or value.lanes > 1:
             return value
         key = ("index", name, value.text)
-        for memo in reversed(self.chain):
-            if key in memo:
-                return memo[key]
-        self.chain[-1][key] = wide = self.a.add(self.wide(value), self.a.iota(I64, self.lanes))
-        return wide
+        return self.here(key, lambda: self.a.add(self.wide(value), self.a.iota(I64, self.lanes)))
 
     def _add_terms(self, total: V | None, d: DimLike, value_of: Callable[[DimLike], V]) -> V:
         """total + d, term by term."""
@@ -452,9 +459,7 @@ class FunctionEmitter:
         depth = max(self.depth_of(offset), self.buffer_depth(buffer.name))
         if depth >= self.depth and self.buffers[buffer.name].variable is not None:
             return self._pointer_here(buffer, offset, depth)
-        return self.remember(
-            (buffer.name, offset), depth, lambda: self._pointer_here(buffer, offset, depth)
-        )
+        return self.remember((buffer.name, offset), depth, lambda: self._pointer_here(buffer, offset, depth))
 
     def _pointer_here(self, buffer: Buffer, offset: DimLike, depth: int) -> V:
         a = self.a

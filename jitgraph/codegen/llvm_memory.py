@@ -48,9 +48,8 @@ def _strided(f: FunctionEmitter, buffer: Buffer, first: V, step: DimLike) -> V:
     """Addresses first, first + step, ..."""
     a, size = f.a, buffer.dtype.itemsize
     if isinstance(step, int):
-        if step % size == 0:
-            return a.gep(first, a.vector([lane * (step // size) for lane in range(f.lanes)], I64), MEMORY_TYPES[buffer.dtype])
-        return a.gep(first, a.vector([lane * step for lane in range(f.lanes)], I64), "i8")
+        ty, step = (MEMORY_TYPES[buffer.dtype], step // size) if step % size == 0 else ("i8", step)
+        return a.gep(first, a.vector([lane * step for lane in range(f.lanes)], I64), ty)
     lanes = f.lanes
     offsets = f.remember(
         ("stride", step, lanes), f.depth_of(step), lambda: a.mul(a.splat(f.dim(step), lanes), a.iota(I64, lanes))
@@ -111,13 +110,9 @@ def _zeroed(f: FunctionEmitter) -> V:
 
 
 def _reversed_mask(f: FunctionEmitter) -> V:
-    assert f.mask is not None
-    key = ("reversed", f.mask.text)
-    for memo in reversed(f.chain):
-        if key in memo:
-            return memo[key]
-    f.chain[-1][key] = mask = f.a.reverse(f.mask)
-    return mask
+    mask = f.mask
+    assert mask is not None
+    return f.here(("reversed", mask.text), lambda: f.a.reverse(mask))
 
 
 def emit_store(f: FunctionEmitter, s: Store) -> None:
@@ -194,7 +189,7 @@ def check_memory(f: FunctionEmitter, pointer: V) -> None:
 
 
 def set_buffer(f: FunctionEmitter, buffer: Buffer, pointer: V, depth: int) -> None:
-    """From here on `buffer` is at `pointer`, found inside `depth` loops; buffers that are exchanged get a variable for it."""
+    """From here on `buffer` is at `pointer`, found inside `depth` loops. Exchanged buffers get a variable for it."""
     if buffer.name in f.swaps.get(0, frozenset()):
         known = f.buffers.get(buffer.name)
         variable = known.variable if known is not None and known.variable is not None else f.alloca("ptr", align=8)
@@ -210,7 +205,8 @@ def emit_free(f: FunctionEmitter, s: Free) -> None:
 
 def emit_swap(f: FunctionEmitter, s: Swap) -> None:
     a, one, two = f.a, f.buffers[s.a.name].variable, f.buffers[s.b.name].variable
-    assert one is not None and two is not None
+    assert one is not None
+    assert two is not None
     first, second = a.load(one, "ptr", align=8), a.load(two, "ptr", align=8)
     a.store(second, one, align=8)
     a.store(first, two, align=8)

@@ -1,9 +1,9 @@
 """`Reduce`: NumPy's pairwise order, element by element, or lanes in any grouping.
 
-Pairwise (NumPy's float sum, bit for bit): a call on n elements splits at n // 2 rounded down to a multiple of 8 until at
-most 128 are left. Such a leaf has 8 accumulators, here the 8 lanes of one vector, added up as
+Pairwise (NumPy's float sum, bit for bit): a call on n elements splits at n // 2 rounded down to a multiple of 8 until
+at most 128 are left. Such a leaf has 8 accumulators, here the 8 lanes of one vector, added up as
 ((0+1)+(2+3))+((4+5)+(6+7)), then its last n % 8 elements one by one; fewer than 8 are added one by one from -0.0. The
-recursion is a loop with a stack of what is still to do: the size of a right half, or 0 once its left sum is being awaited.
+recursion is a loop with a stack of what is to be done: the size of a right half, or 0 once the left half's sum waits.
 """
 
 from __future__ import annotations
@@ -178,7 +178,10 @@ def _better(f: FunctionEmitter, p: Part, value: V, best: V) -> V:
 
 
 class _Accumulator:
-    """The vector state of one part: one vector, or two (value and NaN mask; value and position)."""
+    """The vector state of one part: one vector, or two (value and NaN mask; value and position).
+
+    In the loop over whole turns a position is the number of the turn, an int32; `positioned` makes it an index.
+    """
 
     def __init__(self, f: FunctionEmitter, p: Part, lanes: int) -> None:
         self.f, self.p, self.lanes = f, p, lanes
@@ -190,17 +193,28 @@ class _Accumulator:
         a, f = self.f.a, self.f
         value = a.splat(f.constant(identity(self.p.kind, self.dtype), self.dtype), self.lanes)
         if self.positions:
-            return [value, a.iota(I64, self.lanes)]
+            return [value, a.const(0, "i32", self.lanes)]
         return [value, a.const(0, "i1", self.lanes)] if self.nans else [value]
 
-    def step(self, state: list[V], first: V, mask: V | None) -> list[V]:
+    def positioned(self, state: list[V], step: int, start: int) -> list[V]:
+        """The state with numbers of turns of `step` elements made indices; its lanes began at `start`."""
+        if not self.positions:
+            return state
+        a = self.f.a
+        turns = a.mul(a.zext(state[1], I64), a.const(step, I64, self.lanes))
+        return [state[0], a.add(turns, a.iota(I64, self.lanes, start))]
+
+    def step(self, state: list[V], place: V, mask: V | None) -> list[V]:
+        """One more vector. `place` is the number of the turn, or the index of the first lane."""
         f, a, p = self.f, self.f.a, self.p
         value = f.wide(f.operand(p.value))
         if self.positions:
             better = _better(f, p, value, state[0])
             if mask is not None:
                 better = a.and_(better, mask)
-            here = a.add(f.wide(first), a.iota(I64, self.lanes))
+            here = f.wide(place)
+            if place.ty == I64:
+                here = a.add(here, a.iota(I64, self.lanes))
             return [a.select(better, value, state[0]), a.select(better, here, state[1])]
         if self.nans:
             better = a.fcmp("ogt" if p.kind == "max" else "olt", value, state[0])
@@ -275,7 +289,7 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
     summary = summarize(body)
     widest = max([summary.itemsize, *(p.value.dtype.itemsize for p in parts)])
     if any(p.kind in ("argmax", "argmin") for p in parts):
-        widest = 8
+        widest = max(widest, 4)
     lanes = s.lanes or lanes_for(f, widest)
     accumulators = [_Accumulator(f, p, lanes) for p in parts]
     count = _interleave(summary)
@@ -305,13 +319,14 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
         f.statements(body)
         for acc in accumulators:
             size = len(acc.initial())
-            nexts += acc.step(phis[at : at + size], here, None)
+            turn = a.trunc_int(a.lshr(first, V(str(step.bit_length() - 1), I64)), "i32") if acc.positions else here
+            nexts += acc.step(phis[at : at + size], turn, None)
             at += size
     following = a.add(first, V(str(step), I64))
     latch = a.block
     exits: list[tuple[str, V]] = []
     if early:
-        group = _merged(accumulators, nexts, count)[0][0]
+        group = _merged(accumulators, nexts, count, step)[0][0]
         stop = a.any_lane(group) if parts[0].kind == "any" else a.not_(a.all_lanes(group))
         more = a.fresh_label("reduce.more")
         a.condbr(stop, found, more)
@@ -324,7 +339,7 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
     a.condbr(a.icmp("slt", following, whole), loop, rest)
     a.label(rest)
     joined = [a.phi([(x, before), (y, latch)]) for x, y in zip(flat, nexts, strict=True)]
-    merged = _merged(accumulators, joined, count)
+    merged = _merged(accumulators, joined, count, step)
     # what is left, under a mask, vector by vector
     states = [x for state in merged for x in state]
     tail, done = a.fresh_label("reduce.tail"), a.fresh_label("reduce.done")
@@ -363,14 +378,14 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
         f.values[parts[0].result.name] = a.phi([(value, after), *((x, block) for block, x in exits)])
 
 
-def _merged(accumulators: list[_Accumulator], flat: list[V], count: int) -> list[list[V]]:
+def _merged(accumulators: list[_Accumulator], flat: list[V], count: int, step: int) -> list[list[V]]:
     """The states of the vectors of one turn joined: for each part one."""
     groups: list[list[list[V]]] = [[] for _ in accumulators]
     at = 0
-    for _ in range(count):
-        for k, acc in enumerate(accumulators):
+    for k in range(count):
+        for acc, group in zip(accumulators, groups, strict=True):
             size = 2 if acc.positions or acc.nans else 1
-            groups[k].append(flat[at : at + size])
+            group.append(acc.positioned(flat[at : at + size], step, k * acc.lanes))
             at += size
     merged: list[list[V]] = []
     for acc, states in zip(accumulators, groups, strict=True):

@@ -97,7 +97,7 @@ def _arithmetic(name: str) -> Primitive:
 def _plain(name: str) -> Primitive:
     method = getattr(Assembler, name)
 
-    def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
+    def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:  # noqa: ARG001
         return method(f.a, *args)  # type: ignore[no-any-return]
 
     return emit
@@ -126,7 +126,7 @@ def _overflows(operation: str) -> Primitive:
     return emit
 
 
-def _frem(f: FunctionEmitter, args: list[V], s: Let) -> V:
+def _frem(f: FunctionEmitter, args: list[V], s: Let) -> V:  # noqa: ARG001
     return library_lanes(f, "fmod", args)
 
 

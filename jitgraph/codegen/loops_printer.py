@@ -1,12 +1,12 @@
 """Text of loop programs, for dumps and golden tests: two runs print the same bytes.
 
-    kernel saxpy(x: f64[n], y: f64[n], out: f64[n]; n) {
-      for i in range(0, n) vector {
-        a: f64 = load x[i]
-        c: f64 = mul a, 2.0
-        store out[i] = c
-      }
-    }
+kernel saxpy(x: f64[n], y: f64[n], out: f64[n]; n) {
+for i in range(0, n) vector {
+a: f64 = load x[i]
+c: f64 = mul a, 2.0
+store out[i] = c
+}
+}
 """
 
 from __future__ import annotations
@@ -220,7 +220,8 @@ def _simple(s: Stmt) -> str:
         return f"{result}library {s.name}({', '.join(map(_argument, s.args))})"
     if isinstance(s, Host):
         outputs = f"{', '.join(x.name for x in s.outputs)} = " if s.outputs else ""
-        return f"{outputs}host site {s.site} ({', '.join(x.name if isinstance(x, Buffer) else _operand(x) for x in s.inputs)})"
+        inputs = [x.name if isinstance(x, Buffer) else _operand(x) for x in s.inputs]
+        return f"{outputs}host site {s.site} ({', '.join(inputs)})"
     if isinstance(s, SetResult):
         mark = f" numpy {_operand(s.is_numpy)}" if s.is_numpy is not None else ""
         return f"result {s.slot} = {_operand(s.value)}{mark}"

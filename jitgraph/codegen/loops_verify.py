@@ -1,9 +1,9 @@
-"""Checks the invariants of loop programs (numbered in `codegen.loops`); the first one broken is reported with its statement.
+"""Checks the invariants of loop programs; the first one broken is reported with its statement.
 
 1. A `Var` is assigned once in its function, before its uses; one assigned in a body is not used outside it.
 2. Operands of a `Let` have the dtypes that its primitive asks for.
 3. Each symbol of a `Dim` is a parameter, the index of an enclosing loop, or bound earlier.
-4. A `vector` loop or `Reduce` holds no `Alloc`, `Library`, `Host`, `CallKernel`, `Swap` and no other vector loop or `Reduce`.
+4. A `vector` loop or `Reduce` holds no `Alloc`, `Library`, `Host`, `CallKernel`, `Swap`, and no other of its own kind.
 5. A `vector` or `parallel` loop carries nothing.
 6. Buffers have memory before they are used, and kernels, sites, C functions and result slots exist; arguments match.
 7. Pairwise parts of a `Reduce` are sums of floats; argmax and argmin give int64, the others the value's dtype.
@@ -49,19 +49,22 @@ from jitgraph.codegen.loops_printer import print_body
 from jitgraph.errors import VerifyError
 from jitgraph.ir.dims import DimLike, symbols
 
-#: op: (number of operands, dtype kinds of the operands, result: "same" or "bool"). `select`, casts and calls stand below.
+#: op: (number of operands, their dtype kinds, result: "same" or "bool"); `select`, casts and calls stand in `let`.
 _SIGNATURES: dict[str, tuple[int, str, str]] = {
-    **{name: (2, "fiu", "same") for name in ("add", "sub", "mul")},
-    **{name: (2, "f", "same") for name in ("fdiv", "frem", "copysign")},
-    **{name: (2, "iu", "same") for name in ("idiv", "irem", "shl", "shr")},
-    **{name: (1, "f", "same") for name in ("fabs", "sqrt", "floor", "ceil", "trunc", "rint")},
-    **{name: (2, "biu", "same") for name in ("and_", "or_", "xor")},
-    **{name: (2, "iu", "bool") for name in ("add_overflows", "sub_overflows", "mul_overflows")},
     "fma": (3, "f", "same"),
     "neg": (1, "fiu", "same"),
     "not_": (1, "biu", "same"),
     "cmp": (2, "bfiu", "bool"),
 }
+for _names, _signature in (
+    ("add sub mul", (2, "fiu", "same")),
+    ("fdiv frem copysign", (2, "f", "same")),
+    ("idiv irem shl shr", (2, "iu", "same")),
+    ("fabs sqrt floor ceil trunc rint", (1, "f", "same")),
+    ("and_ or_ xor", (2, "biu", "same")),
+    ("add_overflows sub_overflows mul_overflows", (2, "iu", "bool")),
+):
+    _SIGNATURES.update(dict.fromkeys(_names.split(), _signature))
 _PREDICATES = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "uno"))
 
 
@@ -184,7 +187,7 @@ class _Verifier:
 
     # --- statements -------------------------------------------------------------------------------------------------
 
-    def statement(self, s: Stmt) -> None:  # noqa: PLR0912
+    def statement(self, s: Stmt) -> None:
         if isinstance(s, Let):
             for x in s.args:
                 self.use(x)
@@ -365,7 +368,12 @@ class _Verifier:
         for x in s.scalars:
             self.use(x)
         given = [b.dtype for b in s.buffers], len(s.symbols), [x.dtype for x in s.scalars], [v.dtype for v in s.results]
-        wanted = [b.dtype for b in k.buffers], len(k.symbols), [v.dtype for v in k.scalars], [x.dtype for x in k.results]
+        wanted = (
+            [b.dtype for b in k.buffers],
+            len(k.symbols),
+            [v.dtype for v in k.scalars],
+            [x.dtype for x in k.results],
+        )
         if given != wanted:
             self.fail(6, f"arguments do not match the parameters of {s.name}")
         for v in s.results:

@@ -89,7 +89,7 @@ def summarize(body: list[Stmt], into: Summary | None = None) -> Summary:
 
 
 def swapped(function_body: list[Stmt]) -> dict[int, frozenset[str]]:
-    """Names of the buffers that each loop (by `id`) exchanges; those of the whole body under 0. Empty if there are none."""
+    """Names of the buffers that each loop (by `id`) exchanges, under 0 those of the whole body; empty without any."""
     found: dict[int, frozenset[str]] = {}
 
     def visit(body: list[Stmt]) -> set[str]:

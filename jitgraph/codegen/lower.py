@@ -27,13 +27,14 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.lower_kernel import Evaluator, Group, Place, finish_kernel, origin_of
 from jitgraph.codegen.lower_scalar import Frame
-from jitgraph.codegen.lower_targets import UPDATES, result_targets
+from jitgraph.codegen.lower_targets import result_targets
 from jitgraph.codegen.lower_views import Memory, dense_strides, layout_strides, reshape_memory
 from jitgraph.codegen.memory import plan_memory
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike, symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
-from jitgraph.ir.types import Shape, TensorType
+from jitgraph.ir.storage import UPDATES
+from jitgraph.ir.types import Shape
 
 __all__ = ["lower"]
 

@@ -26,9 +26,10 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
-from jitgraph.codegen.lower_targets import propagate_targets, storage_argument, storage_root
+from jitgraph.codegen.lower_targets import propagate_targets
 from jitgraph.codegen.lower_views import Memory, as_buffer
 from jitgraph.ir.graph import Block, Op, Value
+from jitgraph.ir.storage import storage_argument, storage_root
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering

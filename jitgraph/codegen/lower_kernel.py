@@ -29,12 +29,12 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.lower_nest import Axis, affine, nest
 from jitgraph.codegen.lower_scalar import Frame, KernelFrame, LetBuilder, constant
-from jitgraph.codegen.lower_targets import UPDATES
 from jitgraph.codegen.lower_views import Memory, broadcast_index, free_symbols, reindex, reshape_memory, simplify_index
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import Trait
+from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.types import Shape
 
 if TYPE_CHECKING:
@@ -123,6 +123,10 @@ class Evaluator:
 
     def expand(self, value: Value, index: Index) -> tuple[Sequence[Key], Finish]:
         """What the element needs first, and how to make it from that."""
+        slot = self.slots.get(value)
+        if slot is not None and not isinstance(slot.place, (Memory, Value)):
+            own = slot.place
+            return (), lambda _: own
         place = self.place(value)
         if place is not None:
             if isinstance(place, Memory):
@@ -153,11 +157,9 @@ class Evaluator:
     def place(self, value: Value) -> Place | None:
         """Where the value lies already; None: it is computed on demand."""
         slot = self.slots.get(value)
-        if slot is not None:
-            if self.stage > slot.stage or not isinstance(slot.place, Memory):
-                return slot.place
-            return None
-        place = self.places.get(value)
+        if slot is not None and (self.stage > slot.stage or not isinstance(slot.place, Memory)):
+            return slot.place
+        place = self.places.get(value)  # what is being stored may be a copy of what lies outside
         return place if place is not None else self.low.places.get(value)
 
     def load(self, memory: Memory, index: Index) -> Var:
@@ -167,9 +169,12 @@ class Evaluator:
         return var
 
     def store(self, memory: Memory, index: Index, value: Operand) -> None:
+        value = self.builder.cast(value, memory.buffer.dtype)
+        self.frame.body.append(self.store_of(memory, index, value))
+
+    def store_of(self, memory: Memory, index: Index, value: Operand) -> Store:
         buffer, at = simplify_index(memory.buffer, memory.index(index))
-        value = self.builder.cast(value, buffer.dtype)
-        self.frame.body.append(Store(self.frame.buffer(buffer), at, value))
+        return Store(self.frame.buffer(buffer), at, value)
 
     def dim(self, d: DimLike) -> Operand:
         """The value of a dim as an int64."""
@@ -326,6 +331,8 @@ class Group(Evaluator):
             elif op.defn.has(Trait.REDUCTION):
                 root = Root("reduce", op.operands[0], op.operands[0].type.shape, stage, op)
             else:
+                if name in UPDATES:
+                    stage = self._plan_base(op, stage, roots)[1]
                 root = Root("special", op.result, op.result.type.shape, stage, op)
             roots.append(root)
             for result in op.results:
@@ -362,7 +369,12 @@ class Group(Evaluator):
             value = op.operands[UPDATES[op.name]]
 
     def _plan_write(self, op: Op, stage: int, roots: list[Root]) -> tuple[Root, int]:
-        value, base = op.operands
+        memory, stage = self._plan_base(op, stage, roots)
+        return Root("write", op.operands[0], op.attrs["map"].shape, stage, op, memory), stage
+
+    def _plan_base(self, op: Op, stage: int, roots: list[Root]) -> tuple[Memory, int]:
+        """The memory in which an update happens, and its stage: behind the one that stores a base computed here."""
+        base = op.operands[UPDATES[op.name]]
         memory = self.memory_of.get(op.result)
         known = self.place(base)
         if memory is None:
@@ -374,10 +386,10 @@ class Group(Evaluator):
                 memory = self.temporary(base)
             self.memory_of[op.result] = memory
         if base.type.ndim and not isinstance(known, Memory) and not (base.producer and base.producer.name in UPDATES):
-            if not op.attrs["map"].is_identity(base.type.shape):
+            if op.name != "write" or not op.attrs["map"].is_identity(base.type.shape):
                 roots.append(Root("store", base, base.type.shape, stage, None, memory))
                 stage += 1
-        return Root("write", value, op.attrs["map"].shape, stage, op, memory), stage
+        return memory, stage
 
     def _place_root(self, root: Root) -> None:
         """Where the root's result can be read by later stages."""
@@ -391,7 +403,8 @@ class Group(Evaluator):
         elif root.kind in ("reduce", "special"):
             assert root.op is not None
             for result in root.op.results:
-                if result.type.ndim > self.rows or (result.type.ndim and root.kind == "special"):
+                inner = result.type.shape[self.rows :] if root.kind == "reduce" else result.type.shape
+                if any(d != 1 for d in inner) or (result.type.ndim and root.kind == "special"):
                     memory = self.memory_of.get(result) or self.temporary(result)
                     self.slots[result] = Slot(memory, root.stage)
                     root.memory = memory

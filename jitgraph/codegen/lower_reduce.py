@@ -14,7 +14,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.codegen import lower_kernel
-from jitgraph.codegen.loops import Carry, Const, For, Operand, Part, Reduce, Stmt, Var
+from jitgraph.codegen.loops import Carry, Const, For, Operand, Part, Reduce, Stmt, Store, Var
 from jitgraph.codegen.lower_kernel import Group, Nest, Root, Slot
 from jitgraph.codegen.lower_nest import Axis, merge_axes, split_levels
 from jitgraph.codegen.lower_scalar import constant
@@ -92,7 +92,8 @@ class _Pass:
         values = [group.at(r.value, tuple(index)) for r in self.roots]
         group.store_roots(self.stores, tuple(index))
         body, frame.body = frame.body, around
-        merged = merge_axes([*kept, *outer, *inner], body)
+        stores = self._result_stores(index)
+        merged = merge_axes([*kept, *outer, *inner], [*body, *stores.values()])
         run = [a for a in merged if a.role == "inner"]
         if len(run) > 1 and any(p.order == "pairwise" for p in self.plans):
             group.memo = memo
@@ -100,7 +101,7 @@ class _Pass:
             return
         kept = [a for a in merged if a.role == "kept"]
         serial = [a for a in merged if a.role == "serial"] + run[:-1]
-        self._assemble(kept, serial, run[-1] if run else None, body, values, tuple(index))
+        self._assemble(kept, serial, run[-1] if run else None, body, values, stores)
 
     def _through_memory(self) -> None:
         """NumPy's flat sequence is no single loop over what is read: store the values as NumPy would, then reduce them."""
@@ -127,7 +128,7 @@ class _Pass:
         inner: Axis | None,
         body: list[Stmt],
         values: list[Operand],
-        index: tuple[DimLike, ...],
+        stores: dict[Root, Store],
     ) -> None:
         """kept loops, serial loops with the accumulators carried, then the innermost run."""
         group = self.group
@@ -170,7 +171,7 @@ class _Pass:
             depth -= 1
             current = [*levels[depth], For(axis.symbol, 0, axis.size, current, carried=carried)]
         frame.body = current
-        self._results(ends, index)
+        self._results(ends, stores)
         frame.body = outer_body
         for k in range(len(kept) - 1, -1, -1):
             vector = k == len(kept) - 1 and inner is None
@@ -178,23 +179,33 @@ class _Pass:
             current = [*levels[k], loop]
         outer_body.extend(current)
 
-    def _results(self, ends: list[Operand], index: tuple[DimLike, ...]) -> None:
-        """Store the totals at their kept index, or keep them as scalars of the row."""
+    def _result_stores(self, index: list[DimLike]) -> dict[Root, Store]:
+        """Where totals go, by the kept index; what is stored is filled in when it is known."""
+        group = self.group
+        stores: dict[Root, Store] = {}
+        for r in self.roots:
+            op = r.op
+            assert op is not None
+            axes, keep = op.attrs["axes"], op.attrs.get("keepdims", False)
+            at = tuple(0 if k in axes else i for k, i in enumerate(index) if keep or k not in axes)
+            memory = r.memory or group.outputs.get(op.result)
+            if memory is not None:
+                stores[r] = group.store_of(memory, at, Const(0, op.result.type.dtype))
+        return stores
+
+    def _results(self, ends: list[Operand], stores: dict[Root, Store]) -> None:
+        """Store the totals at their kept index; those of a row are scalars too."""
         group = self.group
         for r, end in zip(self.roots, ends, strict=True):
             op = r.op
             assert op is not None
-            axes = op.attrs["axes"]
-            keep = op.attrs.get("keepdims", False)
-            at = tuple(0 if k in axes else i for k, i in enumerate(index) if keep or k not in axes)
             end = group.builder.cast(end, op.result.type.dtype)
-            if r.memory is not None:
-                group.store(r.memory, at, end)
-            else:
+            if r.memory is None:
                 group.slots[op.result] = Slot(end, r.stage)
-                target = group.outputs.get(op.result)
-                if target is not None:
-                    group.store(target, at, end)
+            store = stores.get(r)
+            if store is not None:
+                store.value = group.builder.cast(end, store.buffer.dtype)
+                group.frame.body.append(store)
 
 
 def _start(kind: Kind, dtype: np.dtype, plan: ReductionPlan, *, serial: bool) -> Operand:

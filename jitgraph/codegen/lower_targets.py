@@ -12,9 +12,8 @@ from typing import TypeAlias, Union
 
 from jitgraph.codegen.loops import Buffer
 from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.storage import UPDATES, storage_argument, storage_root
 
-#: Ops whose result is the next version of the operand named.
-UPDATES: dict[str, int] = {"write": 1, "scatter_add": 0, "expand": 0}
 #: A result slot, or a buffer.
 Target: TypeAlias = Union[int, Buffer]
 
@@ -82,37 +81,3 @@ def _visit_cond(op: Op, targets: dict[Value, Target]) -> None:
                 targets.setdefault(value, targets[result])
     for region in op.regions:
         _visit(region, targets)
-
-
-def storage_root(value: Value) -> Value:
-    """The first version of the storage of `value`, going through updates and the regions that make them."""
-    while value.producer is not None:
-        op = value.producer
-        name = op.name
-        if name in UPDATES:
-            value = op.operands[UPDATES[name]]
-        elif name == "kernel":
-            region = op.regions[0]
-            base = storage_root(region.terminator.operands[value.index])
-            if base.block is not region:
-                return value
-            value = op.operands[base.index]
-        elif name in ("for", "while"):
-            body = op.regions[-1]
-            if storage_root(body.terminator.operands[value.index]) is not body.args[value.index]:
-                return value
-            value = op.operands[value.index]
-        elif name == "cond":
-            bases = [storage_root(r.terminator.operands[value.index]) for r in op.regions]
-            if bases[0] is not bases[1]:
-                return value
-            value = bases[0]
-        else:
-            return value
-    return value
-
-
-def storage_argument(value: Value) -> Value | None:
-    """The block argument whose storage `value` is a version of; None if the storage begins at an op."""
-    root = storage_root(value)
-    return root if root.producer is None else None

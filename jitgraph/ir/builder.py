@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.ir.dims import DimLike, as_symbol, evaluate, symbols
+from jitgraph.ir.dims import Dim, DimLike, as_symbol, evaluate, symbols
 from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import TensorType, python_type, scalar_type
@@ -22,6 +22,9 @@ def current() -> Builder | None:
     """The builder of the trace that runs in this context, if any."""
     return _current.get()
 
+
+#: dtypes of Python's own numbers: a Python constant cast to one of them stays a Python number.
+_HELD_BY_PYTHON = (dtypes.BOOL, dtypes.I64, dtypes.F64)
 
 #: Each relation as (relation of a guard, operands swapped, negated guard).
 _GUARDS: dict[str, tuple[Literal["==", "!=", ">=", "<"], bool, Literal["==", "!=", ">=", "<"]]] = {
@@ -120,24 +123,24 @@ class Builder:
         if swapped:
             a, b = b, a
         difference = a - b
+        if isinstance(difference, int):
+            return (
+                (difference == 0) == (guard == "==") if guard in ("==", "!=") else (difference >= 0) == (guard == ">=")
+            )
+        known = self._decided
         facts = self.graph.facts
         if guard in ("==", "!="):
-            equal: bool | None
-            if isinstance(difference, int):
-                equal = difference == 0
-            else:
-                equal = self._decided.get(("==", difference))
-                if equal is None:
-                    equal = self._decided.get(("==", -difference))
-                if equal is None and (facts.is_ne(a, b) or self._not_one(a, b) or self._not_one(b, a)):
-                    equal = False
+            equal = known.get(("==", difference))
+            if equal is None:
+                equal = known.get(("==", -difference))
+            if equal is None and (facts.is_ne(a, b) or self._not_one(a, b) or self._not_one(b, a)):
+                equal = known["==", difference] = False
             return equal if equal is None or guard == "==" else not equal
-        if isinstance(difference, int):
-            at_least: bool | None = difference >= 0
-        else:
-            at_least = self._decided.get((">=", difference))
-            if at_least is None:
-                at_least = True if facts.is_le(b, a) else False if facts.is_lt(a, b) else None
+        at_least = known.get((">=", difference))
+        if at_least is None:
+            at_least = True if facts.is_le(b, a) else False if facts.is_lt(a, b) else None
+            if at_least is not None:  # what is proven stays proven
+                known[">=", difference] = at_least
         return at_least if at_least is None or guard == ">=" else not at_least
 
     def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
@@ -162,7 +165,10 @@ class Builder:
         value = evaluate(difference, env)
         truth = {"==": value == 0, "!=": value != 0, ">=": value >= 0, "<": value < 0}[guard]
         loc = self.loc if self.locate is None else self.locate()
-        self.graph.add_guard(Guard(guard if truth else negated, a, b, loc))
+        left, right = a, b
+        if isinstance(a, Dim) and isinstance(b, int):  # n >= 2 rather than n - 2 >= 0
+            left, right = a - a.constant, b - a.constant
+        self.graph.add_guard(Guard(guard if truth else negated, left, right, loc))
         if guard in ("==", "!="):
             self._decided["==", difference] = truth == (guard == "==")
         else:

@@ -392,7 +392,7 @@ class Facts:
                 best = rest if best is None else max(best, rest)
         if best is not None and best >= 0:
             return best
-        low = self._interval_minimum(d)
+        low = self._interval_minimum(d, depth)
         if low is not None and (best is None or low > best):
             best = low
         if (best is None or best < 0) and depth:
@@ -409,12 +409,12 @@ class Facts:
                     if best >= 0:
                         return best
             for known in self.nonnegative:
-                found = self._interval_minimum(d - known)
+                found = self._interval_minimum(d - known, depth - 1)
                 if found is not None and (best is None or found > best):
                     best = found
         return best
 
-    def _interval_minimum(self, d: DimLike) -> int | None:
+    def _interval_minimum(self, d: DimLike, depth: int) -> int | None:
         if isinstance(d, int):
             return d
         total = 0
@@ -425,7 +425,7 @@ class Facts:
             low: int | None = 1
             high: int | None = 1
             for atom in mono:
-                a_low, a_high = self._atom_range(atom)
+                a_low, a_high = self._atom_range(atom, depth)
                 if a_low is None or a_low < 0 or low is None:
                     if len(mono) > 1:
                         low = high = None
@@ -440,7 +440,7 @@ class Facts:
             total += coef * side
         return total
 
-    def _atom_range(self, atom: Atom) -> tuple[int | None, int | None]:
+    def _atom_range(self, atom: Atom, depth: int) -> tuple[int | None, int | None]:
         if atom.op == "sym":
             low, high = self.lower.get(atom.name), self.upper.get(atom.name)
             return (low if isinstance(low, int) else None), (high if isinstance(high, int) else None)
@@ -450,10 +450,10 @@ class Facts:
         if atom.op == "mod" and isinstance(args[1], int) and args[1] > 0:
             return 0, args[1] - 1
         if atom.op == "floordiv" and isinstance(args[1], int) and args[1] > 0:
-            low = self.minimum(args[0], 2)
+            low = self.minimum(args[0], min(depth - 1, 2)) if depth > 0 else None
             return (None if low is None else low // args[1]), None
         if atom.op in ("min", "max"):
-            lows = [self.minimum(a, 2) for a in args]
+            lows = [self.minimum(a, min(depth - 1, 2)) if depth > 0 else None for a in args]
             known = [v for v in lows if v is not None]
             if atom.op == "max":
                 return (max(known) if known else None), None

@@ -27,7 +27,9 @@ class Deoptimise(Exception):  # noqa: N818 - no error: an instruction to run the
 Host = Callable[..., Any]
 
 
-def interpret(graph: Graph, args: Sequence[Any], hosts: Mapping[int, Host] | None = None) -> tuple[list[Any], list[Any]]:
+def interpret(
+    graph: Graph, args: Sequence[Any], hosts: Mapping[int, Host] | None = None
+) -> tuple[list[Any], list[Any]]:
     """Evaluate `graph` on `args` (hidden arguments included).
 
     Args:
@@ -40,7 +42,7 @@ def interpret(graph: Graph, args: Sequence[Any], hosts: Mapping[int, Host] | Non
         the exception of a check that fails; Deoptimise for a "deoptimise" site.
         InternalError: a guard of the graph does not hold for `args`, or their types do not fit.
     """
-    run = _Run(graph, hosts or {})
+    run = Evaluation(graph, hosts or {})
     run.bind_arguments(args)
     with np.errstate(all="ignore"):
         returned = run.block(graph.body, [run.env[a] for a in graph.args])
@@ -96,7 +98,7 @@ class _Holder:
 
 def in_layout(array: np.ndarray, layout: Layout) -> np.ndarray:
     """`array`, copied if its memory order is not that of a dense `layout`."""
-    if not layout.is_dense or array.ndim < 2 and array.flags.c_contiguous:
+    if not layout.is_dense or (array.ndim < 2 and array.flags.c_contiguous):
         return array
     order = layout.order
     if array.transpose(order).flags.c_contiguous:
@@ -129,7 +131,9 @@ def as_kind(x: Any, t: TensorType) -> Any:
 
 
 @dataclass(slots=True)
-class _Run:
+class Evaluation:
+    """State of evaluating one graph: the values and symbols known so far."""
+
     graph: Graph
     hosts: Mapping[int, Host]
     env: dict[Value, Any] = field(default_factory=dict)
@@ -151,7 +155,9 @@ class _Run:
         for value in g.args:
             expected = tuple(self.size(d) for d in value.type.shape)
             if np.shape(self.env[value]) != expected:
-                raise InternalError(f"argument {value.name}: shape {expected} expected, {np.shape(self.env[value])} given")
+                raise InternalError(
+                    f"argument {value.name}: shape {expected} expected, {np.shape(self.env[value])} given"
+                )
         for guard in g.guards:
             left, right = self.size(guard.left), self.size(guard.right)
             holds = {"==": left == right, "!=": left != right, ">=": left >= right, "<": left < right}[guard.relation]
@@ -175,16 +181,19 @@ class _Run:
         """Run a block; the operands of its terminator."""
         self.env.update(zip(block.args, args, strict=True))
         for op in block.ops():
-            step = _STEPS.get(op.name, _evaluate)
-            for result, x in zip(op.results, step(self, op), strict=True):
+            for result, x in zip(op.results, self.step(op), strict=True):
                 self.env[result] = x
         return [self.env[v] for v in block.terminator.operands]
+
+    def step(self, op: Op) -> Sequence[Any]:
+        """The results of one op, whose operands are in `env`."""
+        return _STEPS.get(op.name, _evaluate)(self, op)
 
     def operands(self, op: Op) -> list[Any]:
         return [self.env[v] for v in op.operands]
 
 
-def _evaluate(run: _Run, op: Op) -> Sequence[Any]:
+def _evaluate(run: Evaluation, op: Op) -> Sequence[Any]:
     attrs = {key: run.resolved(value) for key, value in op.attrs.items()}
     out = op.defn.evaluate(*run.operands(op), **attrs)
     outs = out if isinstance(out, (tuple, list)) else (out,)
@@ -193,29 +202,29 @@ def _evaluate(run: _Run, op: Op) -> Sequence[Any]:
     return [as_kind(x, r.type) for x, r in zip(outs, op.results, strict=True)]
 
 
-def _constant(_run: _Run, op: Op) -> Sequence[Any]:
+def _constant(_run: Evaluation, op: Op) -> Sequence[Any]:
     value = op.attrs["value"]
     return [value if op.result.type.kind == "array" else as_kind(value, op.result.type)]
 
 
-def _dim(run: _Run, op: Op) -> Sequence[Any]:
+def _dim(run: Evaluation, op: Op) -> Sequence[Any]:
     return [as_kind(run.size(op.attrs["value"]), op.result.type)]
 
 
-def _bind(run: _Run, op: Op) -> Sequence[Any]:
+def _bind(run: Evaluation, op: Op) -> Sequence[Any]:
     run.symbols[op.attrs["symbol"]] = int(run.env[op.operands[0]])
     return ()
 
 
-def _view(run: _Run, op: Op) -> Sequence[Any]:
+def _view(run: Evaluation, op: Op) -> Sequence[Any]:
     return [apply_map(np.asarray(run.env[op.operands[0]]), run.resolved(op.attrs["map"]))]
 
 
-def _reshape(run: _Run, op: Op) -> Sequence[Any]:
+def _reshape(run: Evaluation, op: Op) -> Sequence[Any]:
     return [as_kind(np.reshape(run.env[op.operands[0]], run.resolved(op.attrs["shape"])), op.result.type)]
 
 
-def _write(run: _Run, op: Op) -> Sequence[Any]:
+def _write(run: Evaluation, op: Op) -> Sequence[Any]:
     value, base = run.operands(op)
     updated = copy_alike(np.asarray(base))
     target = apply_map(updated, run.resolved(op.attrs["map"]))
@@ -225,13 +234,13 @@ def _write(run: _Run, op: Op) -> Sequence[Any]:
     return [updated]
 
 
-def _full(run: _Run, op: Op) -> Sequence[Any]:
+def _full(run: Evaluation, op: Op) -> Sequence[Any]:
     t = op.result.type
     filled = np.full(run.resolved(op.attrs["shape"]), run.env[op.operands[0]], t.dtype)
     return [as_kind(filled, t)]
 
 
-def _for(run: _Run, op: Op) -> Sequence[Any]:
+def _for(run: Evaluation, op: Op) -> Sequence[Any]:
     carried = run.operands(op)
     bounds = range(run.size(op.attrs["lower"]), run.size(op.attrs["upper"]), run.size(op.attrs["step"]))
     for i in bounds:
@@ -240,7 +249,7 @@ def _for(run: _Run, op: Op) -> Sequence[Any]:
     return carried
 
 
-def _while(run: _Run, op: Op) -> Sequence[Any]:
+def _while(run: Evaluation, op: Op) -> Sequence[Any]:
     carried = run.operands(op)
     test, body = op.regions
     while run.block(test, carried)[0]:
@@ -248,15 +257,15 @@ def _while(run: _Run, op: Op) -> Sequence[Any]:
     return carried
 
 
-def _cond(run: _Run, op: Op) -> Sequence[Any]:
+def _cond(run: Evaluation, op: Op) -> Sequence[Any]:
     return run.block(op.regions[0 if run.env[op.operands[0]] else 1], ())
 
 
-def _kernel(run: _Run, op: Op) -> Sequence[Any]:
+def _kernel(run: Evaluation, op: Op) -> Sequence[Any]:
     return run.block(op.regions[0], run.operands(op))
 
 
-def _check(run: _Run, op: Op) -> Sequence[Any]:
+def _check(run: Evaluation, op: Op) -> Sequence[Any]:
     condition, *values = run.operands(op)
     holds = np.asarray(condition)
     if not holds.all():
@@ -267,12 +276,12 @@ def _check(run: _Run, op: Op) -> Sequence[Any]:
     return ()
 
 
-def _raise(run: _Run, op: Op) -> Sequence[Any]:
+def _raise(run: Evaluation, op: Op) -> Sequence[Any]:
     site = run.graph.sites[op.attrs["site"]]
     raise exception_of(site.error, site.message.format(*run.operands(op)))
 
 
-def _host_call(run: _Run, op: Op) -> Sequence[Any]:
+def _host_call(run: Evaluation, op: Op) -> Sequence[Any]:
     site = op.attrs["site"]
     if site not in run.hosts:
         raise InternalError(f"no Python function for the host call of site {site}")
@@ -287,11 +296,11 @@ def _host_call(run: _Run, op: Op) -> Sequence[Any]:
     return [as_kind(x, r.type) for x, r in zip(outs, op.results, strict=True)]
 
 
-def _nothing(_run: _Run, _op: Op) -> Sequence[Any]:
+def _nothing(_run: Evaluation, _op: Op) -> Sequence[Any]:
     return ()
 
 
-_STEPS: dict[str, Callable[[_Run, Op], Sequence[Any]]] = {
+_STEPS: dict[str, Callable[[Evaluation, Op], Sequence[Any]]] = {
     "constant": _constant,
     "dim": _dim,
     "bind": _bind,

@@ -8,7 +8,7 @@ from jitgraph.ir.types import Layout, c_layout
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Layout:
-    """The layout of an array with these strides (bytes). Axes of size 1 never break an order; C order wins where it fits."""
+    """The layout of an array with these strides (bytes): axes of size 1 never break an order, C order wins where it fits."""
     ndim = len(shape)
     expected = itemsize
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
@@ -38,7 +38,9 @@ def layout_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> La
         k = order[position]
         if shape[k] == 1:
             continue
-        if abs(strides[k]) != inner or (position < len(order) - 1 and inner != itemsize and (strides[k] < 0) != (sign < 0)):
+        if abs(strides[k]) != inner or (
+            position < len(order) - 1 and inner != itemsize and (strides[k] < 0) != (sign < 0)
+        ):
             breaks.append(position)
         sign = strides[k]
         inner = abs(strides[k]) * shape[k]

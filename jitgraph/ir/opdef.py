@@ -111,7 +111,7 @@ class OpDef:
         numpy: the NumPy callables that this record stands for.
         domain: interval from which differential tests draw float operands; None: everything.
         ulp: bound on the distance from the true value, for floats; 0 means NumPy's bits.
-        min_operands, max_operands: arity (max -1: any).
+        arity: number of operands; -1: any.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Text to graph: reads what `printer` writes, and the same written by hand.
 
-By hand one may leave out the facts of argument sizes (a size named first in an argument's type is at least 0 and not 1),
-and write the result types instead of the results. `#` begins a comment.
+By hand one may leave out the facts of argument sizes (a size named first in an argument's type is at least 0 and not
+1), and write the result types instead of the results. `#` begins a comment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class ParseError(JitgraphError, ValueError):
 
 _SKIP = re.compile(r"(?:\s|#[^\n]*)*")
 _TOKEN = re.compile(
-    r'"(?:\\.|[^"\\])*"|%[A-Za-z_0-9][\w.]*|->|==|!=|>=|<=|\d+(?:\.\d*(?:e[+-]?\d+)?|e[+-]?\d+)|\d+|[A-Za-z_][\w.]*|.', re.DOTALL
+    r'"(?:\\.|[^"\\])*"|%[A-Za-z_0-9][\w.]*|->|==|!=|>=|<='
+    r"|\d+(?:\.\d*(?:e[+-]?\d+)?|e[+-]?\d+)|\d+|[A-Za-z_][\w.]*|.",
+    re.DOTALL,
 )
 _LOC = re.compile(r"\s*(-(?=[\s,}])|(\S[^\n]*?):(\d+):(\d+)(?=[\s,}]|$))")
 _VIEW_AXIS = re.compile(r"d(\d+)$")
@@ -42,7 +44,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.token = ""
+        self.ahead = ""
         self.start = 0
         self.types: dict[str, TensorType] = {}
         self.graph = Graph("")
@@ -53,10 +55,10 @@ class _Parser:
 
     def advance(self) -> str:
         """Step to the next token; answers the one passed."""
-        passed = self.token
+        passed = self.ahead
         self.start = _SKIP.match(self.text, self.at).end()  # type: ignore[union-attr]  # the pattern matches always
         found = _TOKEN.match(self.text, self.start)
-        self.token = found.group() if found else ""
+        self.ahead = found.group() if found else ""
         self.at = found.end() if found else self.start
         return passed
 
@@ -64,39 +66,39 @@ class _Parser:
         line = self.text.count("\n", 0, self.start)
         shown = self.text.split("\n")[line] if self.text else ""
         column = self.start - (self.text.rfind("\n", 0, self.start) + 1)
-        return ParseError(f"line {line + 1}: expected {expected}, found {self.token!r}\n{shown}\n{' ' * column}^")
+        return ParseError(f"line {line + 1}: expected {expected}, found {self.ahead!r}\n{shown}\n{' ' * column}^")
 
     def accept(self, token: str) -> bool:
-        if self.token == token:
+        if self.ahead == token:
             self.advance()
             return True
         return False
 
     def expect(self, token: str) -> None:
-        if self.token != token:
+        if self.ahead != token:
             raise self.fail(repr(token))
         self.advance()
 
     def word(self) -> str:
-        if not self.token or not (self.token[0].isalpha() or self.token[0] == "_"):
+        if not self.ahead or not (self.ahead[0].isalpha() or self.ahead[0] == "_"):
             raise self.fail("a word")
         return self.advance()
 
     def integer(self) -> int:
         sign = -1 if self.accept("-") else 1
-        if not self.token.isdigit():
+        if not self.ahead.isdigit():
             raise self.fail("an integer")
         return sign * int(self.advance())
 
     def string(self) -> str:
-        if self.token[:1] != '"':
+        if self.ahead[:1] != '"':
             raise self.fail("a string")
         return str(json.loads(self.advance()))
 
     def listed(self, close: str, item: Callable[[], Any]) -> tuple[Any, ...]:
         """Items up to `close`, with commas between."""
         items = []
-        while self.token != close:
+        while self.ahead != close:
             items.append(item())
             if not self.accept(","):
                 break
@@ -105,7 +107,7 @@ class _Parser:
 
     def place(self) -> SourceLoc | None:
         """What stands behind `@`: file:line:column, or `-`."""
-        if self.token != "@":
+        if self.ahead != "@":
             return None
         found = _LOC.match(self.text, self.at)
         if found is None:
@@ -117,7 +119,7 @@ class _Parser:
     # Sizes, types, attributes.
 
     def factor(self) -> DimLike:
-        if self.token.isdigit():
+        if self.ahead.isdigit():
             return int(self.advance())
         if self.accept("-"):
             return -self.factor()
@@ -126,7 +128,7 @@ class _Parser:
             self.expect(")")
             return inner
         name = self.word()
-        if self.token != "(":
+        if self.ahead != "(":
             return symbol(name)
         if name not in ("floordiv", "mod", "min", "max", "ne1"):
             raise self.fail("a function of sizes before it")
@@ -141,7 +143,7 @@ class _Parser:
 
     def dim(self) -> DimLike:
         value = self.product()
-        while self.token in ("+", "-"):
+        while self.ahead in ("+", "-"):
             value = value + self.product() if self.advance() == "+" else value - self.product()
         return value
 
@@ -214,7 +216,7 @@ class _Parser:
         return AxisMap(split[1], split[0], int(axes[0][1:]))
 
     def attr(self) -> Any:
-        token = self.token
+        token = self.ahead
         head = token[:1]
         if head == '"':
             return self.string()
@@ -285,7 +287,7 @@ class _Parser:
     # Ops and graphs.
 
     def use(self) -> Value:
-        name = self.token
+        name = self.ahead
         if name not in self.values:
             raise self.fail("a value defined earlier")
         self.advance()
@@ -295,7 +297,7 @@ class _Parser:
         if name in self.values:
             raise self.fail(f"a new name before it ({name} is taken)")
         self.values[name] = value
-        base = name[1:].split(".")[0]
+        base = name[1:].partition(".")[0]
         value.name = "" if base.isdigit() else base
 
     def block_arg(self, block: Block) -> None:
@@ -314,7 +316,7 @@ class _Parser:
 
     def body(self, block: Block) -> None:
         self.expect("{")
-        while self.token != "}":
+        while self.ahead != "}":
             self.op(block)
         self.advance()
 
@@ -322,10 +324,10 @@ class _Parser:
         def entry() -> tuple[str, Any]:
             key = self.word()
             self.expect("=")
-            if key in SYMBOL_ATTRS and self.token[:1] not in '"[' and not self.token.isdigit():
+            if key in SYMBOL_ATTRS and self.ahead[:1] not in '"[' and not self.ahead.isdigit():
                 return key, self.word()
             value = self.attr()
-            if key == "site" and isinstance(value, int) and self.token not in (",", "}"):
+            if key == "site" and isinstance(value, int) and self.ahead not in (",", "}"):
                 site, placed = self.site()
                 sites.append((value, site, placed))
             return key, value
@@ -333,14 +335,14 @@ class _Parser:
         return dict(self.listed("}", entry))
 
     def site(self) -> tuple[Site, bool]:
-        error = self.string() if self.token[:1] == '"' else self.word()
+        error = self.string() if self.ahead[:1] == '"' else self.word()
         message = self.string()
-        placed = self.token == "@"
+        placed = self.ahead == "@"
         return Site(error, message, self.place()), placed
 
     def op(self, block: Block) -> None:
         names: list[str] = []
-        if self.token[:1] == "%":
+        if self.ahead[:1] == "%":
             names.append(self.advance())
             while self.accept(","):
                 names.append(self.advance())
@@ -350,7 +352,7 @@ class _Parser:
         if defn is None:
             raise self.fail(f"an operator before it ({name!r} is none)")
         operands = []
-        if self.token[:1] == "%":
+        if self.ahead[:1] == "%":
             operands.append(self.use())
             while self.accept(","):
                 operands.append(self.use())
@@ -368,7 +370,7 @@ class _Parser:
         for index, site, placed in sites:
             self.add_site(index, site if placed or loc is None else Site(site.error, site.message, loc))
         regions = []
-        while self.token == "(":
+        while self.ahead == "(":
             regions.append(self.region())
         op = block.append(Op(defn, operands, types, attrs, regions, loc))
         for result_name, value in zip(names, op.results, strict=True):
@@ -388,7 +390,7 @@ class _Parser:
 
     def result(self) -> Result | None:
         """One entry of the results; None for a mere type."""
-        if self.token not in _HOW:
+        if self.ahead not in _HOW:
             self.type()
             return None
         how = self.word()
@@ -422,11 +424,10 @@ class _Parser:
         while True:
             origin = "arg"
             name = self.word()
-            if name in ("index", "value") and (self.token[:1].isalpha() or self.token[:1] == "_"):
-                if self.token not in ("if", "fast_math"):
-                    origin, name = name, self.word()
+            if name in ("index", "value") and self.ahead.isidentifier() and self.ahead not in ("if", "fast_math"):
+                origin, name = name, self.word()
             made = known.setdefault(name, {"origin": origin, "lower": None})
-            relation = self.token
+            relation = self.ahead
             if relation in ("=", ">=", "<=", "!="):
                 self.advance()
             if relation == "=":
@@ -478,7 +479,7 @@ class _Parser:
         while self.accept("site"):
             index = self.integer()
             self.add_site(index, self.site()[0])
-        if self.token:
+        if self.ahead:
             raise self.fail("the end")
         return g
 

@@ -15,6 +15,7 @@ Left out: hints of symbols (an example that no meaning depends on) and functions
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -112,7 +113,7 @@ def _number(value: Any) -> str:
     if value.dtype.kind == "c":
         return f"{float(value.real)!r}, {float(value.imag)!r}"
     exact = float(value)
-    if value.dtype.itemsize < 8 and exact == exact and value.dtype.kind == "f":
+    if value.dtype.itemsize < 8 and not math.isnan(exact) and value.dtype.kind == "f":
         short = str(value)
         if float(value.dtype.type(float(short))) == exact:
             return repr(float(short))

@@ -176,8 +176,11 @@ def replace_value(old: Value, new: Value, b: Builder) -> None:
         new.name = old.name
     copy: Value | None = None
     other_layout = new.type.layout != old.type.layout
+    was_alias = is_alias(old) and not (old.producer is not None and old.producer.regions)
     for op, i in list(old.uses):
-        if (other_layout and not _layout_blind(op, i)) or (_is_fresh_result(op, i) and shares_memory(new)):
+        if (other_layout and not _layout_blind(op, i)) or (
+            _is_fresh_result(op, i) and (_is_returned(new) or (is_alias(new) and not was_alias))
+        ):
             if copy is None:
                 copy = copy_of(new, old.type, b)
                 copy.name = old.name
@@ -210,12 +213,22 @@ def _is_fresh_result(op: Op, i: int) -> bool:
 
 def shares_memory(value: Value) -> bool:
     """May the memory of `value` be that of an argument, another value or another result?"""
+    return is_alias(value) or _is_returned(value)
+
+
+def is_alias(value: Value) -> bool:
+    """Is `value` an argument, a view, a version of a storage: something that may be another name for memory?"""
     if not value.type.ndim and value.type.kind != "array":
         return False
     producer = value.producer
-    if producer is None or producer.name in ("view", "reshape", "write", "constant") or producer.regions:
-        return True
-    return any(op.name == "return" for op in value.users())
+    return producer is None or producer.name in _ALIASES or bool(producer.regions)
+
+
+def _is_returned(value: Value) -> bool:
+    return value.type.kind == "array" and any(op.name == "return" for op in value.users())
+
+
+_ALIASES = frozenset(["view", "reshape", "write", "expand", "scatter_add", "constant"])
 
 
 def only_user(value: Value) -> Op | None:
@@ -227,7 +240,8 @@ def only_user(value: Value) -> Op | None:
 
 def constant_number(value: Value) -> Any:
     """The number, in the dtype of `value`, that every element of it is, if it is a constant, a fill of one or a view of
-    these; else None."""
+    these; else None.
+    """
     producer = value.producer
     while producer is not None and producer.name in _SPREADS:
         producer = producer.operands[0].producer

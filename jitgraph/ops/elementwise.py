@@ -16,11 +16,12 @@ from numpy._core import umath
 from jitgraph import dtypes
 from jitgraph.errors import DTypeError
 from jitgraph.ir.opdef import Attrs, Signature
-from jitgraph.ir.types import PYTHON_KINDS, Kind, TensorType, elementwise_layout, python_kind_of, python_type
+from jitgraph.ir.types import PYTHON_KINDS, Kind, TensorType, python_kind_of, python_type
 from jitgraph.ops import lowering as low
 from jitgraph.ops.families import (
     ELEMENTWISE,
     binary,
+    broadcast_layout,
     broadcast_shapes,
     constant_of,
     define,
@@ -242,8 +243,8 @@ def _where_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     dtype = promote("where", (a, b))
     require_supported("where", (condition.dtype,))
     shape = broadcast_shapes(types)
-    order = elementwise_layout(len(shape), types).order
-    return Signature((dtypes.BOOL, dtype, dtype), (TensorType(dtype, shape, "array", fresh_layout(order, shape)),))
+    result = TensorType(dtype, shape, "array", broadcast_layout(shape, types))
+    return Signature((dtypes.BOOL, dtype, dtype), (result,))
 
 
 def _typed(code: np.dtype | type) -> TensorType:

@@ -28,6 +28,7 @@ from jitgraph.ir.types import (
     Layout,
     Shape,
     TensorType,
+    c_layout,
     elementwise_layout,
     python_kind_of,
 )
@@ -181,17 +182,20 @@ def fresh_layout(order: Sequence[int], shape: Shape) -> Layout:
     return Layout(canonical_order(order, shape))
 
 
+def broadcast_layout(shape: Shape, types: Sequence[TensorType]) -> Layout:
+    """The layout of a fresh elementwise result of `shape`."""
+    for t in types:
+        if not t.layout.is_c:
+            return fresh_layout(elementwise_layout(len(shape), types).order, shape)
+    return c_layout(len(shape))
+
+
 def elementwise_type(types: Sequence[TensorType], dtype: np.dtype) -> TensorType:
     """The type of a fresh elementwise result; the kind of a 0-d result is NumPy's or Python's scalar."""
     shape = broadcast_shapes(types)
     if not shape:
         return TensorType(dtype, (), scalar_kind(types, dtype))
-    ndim = len(shape)
-    for t in types:
-        if t.shape and not t.layout.is_c:
-            order = elementwise_layout(ndim, types).order
-            return TensorType(dtype, shape, "array", fresh_layout(order, shape))
-    return TensorType(dtype, shape)
+    return TensorType(dtype, shape, "array", broadcast_layout(shape, types))
 
 
 def ufunc_rule(name: str, ufunc: np.ufunc, *, python_bool: bool = False) -> Infer:

@@ -15,6 +15,7 @@ from jitgraph.ir.types import AxisMap, IndexMap, TensorType
 from jitgraph.ops.families import (
     MOVEMENT,
     define,
+    dtype_of,
     no_gradient,
     product,
     require_integer,
@@ -114,7 +115,7 @@ def mask_positions(b: Any, mask: Any, count: Any) -> Any:
 
 def select_by_mask(b: Any, x: Any, mask: Any, count: Any) -> Any:
     """`x[mask]`, of the known size `count`: a scatter into one place more than that, which the false ones share."""
-    slots = b.full(0.0, shape=(count + 1,), dtype=x.type.dtype if hasattr(x, "type") else np.asarray(x).dtype)
+    slots = b.full(0.0, shape=(count + 1,), dtype=dtype_of(x))
     flat = b.reshape(x, shape=(product(shape_of(mask)),))
     filled = b.scatter_add(slots, mask_positions(b, mask, count), flat, axis=0)
     return b.view(filled, map=IndexMap((count,), (AxisMap(0, 1, 0),)))

@@ -213,10 +213,10 @@ def _copy_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
 
 define(
     "copy",
-    'A new array of the same elements: order "C", "F", or "K" for that of the operand.',
+    'A fresh array of the same elements: order "C", "F", or "K" as they lie; `reason` says why one was inserted.',
     _copy_infer,
-    lambda x, order="K": np.array(x, order=order, copy=True),
-    vjp=lambda b, ct, y, x, order="K": (ct,),
+    lambda x, order="K", reason="": np.array(x, order=order, copy=True),
+    vjp=lambda b, ct, y, x, order="K", reason="": (ct,),
     traits=MOVEMENT,
     numpy=(np.copy, np.ndarray.copy, np.ascontiguousarray, np.asfortranarray),
     linear=True,

@@ -66,7 +66,7 @@ def view_of_view(op: Op, b: Builder) -> Value | None:
 
 
 @RULES.rule("view")
-def view_of_written(op: Op, b: Builder) -> Value | None:
+def view_of_written(op: Op, _b: Builder) -> Value | None:
     """view(write(v, x, m), m) = v"""
     written = producer_named(op.operands[0], "write")
     if written is None or written.attrs["map"] != op.attrs["map"] or not _injective(op.attrs["map"]):
@@ -296,7 +296,10 @@ def _is_broadcast(m: IndexMap, x: Value) -> bool:
     return True
 
 
-@RULES.rule("add", "sub", "mul", "div", "minimum", "maximum", "where", "lt", "le", "gt", "ge", "eq", "ne", "pow", "mod", "floordiv")
+@RULES.rule(
+    *("add", "sub", "mul", "div", "floordiv", "mod", "pow", "minimum", "maximum", "where"),
+    *("eq", "ne", "lt", "le", "gt", "ge"),
+)
 def broadcast_operand(op: Op, b: Builder) -> Value | None:
     """f(broadcast(x), y) = f(x, y) where y has the full shape"""
     return _strip_broadcast(op, b)

@@ -122,7 +122,7 @@ _ERASABLE = frozenset([Trait.PURE, Trait.BINDS])
 def _sweep(graph: Graph, block: Block, live: _Liveness) -> bool:
     changed = False
     for op in block.ops_back():
-        if op.name == "yield" or op.name == "return":
+        if op.name in ("yield", "return"):
             continue
         if op not in live.ops:
             graph.erase(op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,9 +81,10 @@ class _Folder:
     def evaluate(self, op: Op) -> bool:
         """An op whose operands are all constants."""
         t = op.result.type
-        if any(not isinstance(d, int) for d in t.shape) or any(isinstance(v, Dim) for v in op.attrs.values()):
+        sizes = [d for d in t.shape if isinstance(d, int)]
+        if len(sizes) < t.ndim or any(isinstance(v, Dim) for v in op.attrs.values()):
             return False
-        if int(np.prod(t.shape)) > MAX_ELEMENTS or not (t.layout.is_c or t.ndim == 0):
+        if math.prod(sizes) > MAX_ELEMENTS or not (t.layout.is_c or t.ndim == 0):
             return False
         operands = [v.producer.attrs["value"] for v in op.operands if v.producer is not None]
         with np.errstate(all="ignore"):
@@ -147,11 +149,11 @@ class _Folder:
         return True
 
     def dim_cast(self, op: Op) -> bool:
-        """cast(dim(a), int64) = as_kind(dim(a), k) = dim(a), of that kind"""
+        """cast(dim(a), int64) = as_kind(dim(a), py_int) = dim(a)"""
         producer = op.operands[0].producer
         if producer is None or producer.name != "dim" or op.result.type.dtype != dtypes.I64 or op.result.type.ndim:
             return False
-        if op.result.type.kind == "array":
+        if op.result.type.kind != "py_int":  # a `dim` is a Python int; what it becomes later stays a cast of it
             return False
         self.dim(op, producer.attrs["value"])
         return True

@@ -1,10 +1,10 @@
 """Fusion: ops become kernels, each one loop nest (or a few over one domain).
 
-One sweep in program order, block by block. An op joins the group that computes its operands if it reads them at its own
-index, or, in a group that works row by row, if it reads what a reduction gave for its row. Groups that read the same
+One sweep in program order, block by block. An op joins the group that computes its operands if it reads them at its
+own index, or, in a group that works row by row, if it reads what a reduction gave for its row. Groups that read one
 array over the same domain merge. So a kernel may be a DAG with several results, reductions included, and writes at its
 end. What it must not be:
-- no value is computed twice: what is read at other elements, or by two kernels, is a result of one, except views, fills,
+- no value is computed twice: what is read at other elements, or by two kernels, is a result of one; but views, fills,
   sequences and constants, which cost nothing;
 - no write in a kernel that reads other elements of the storage it writes;
 - no write passes an ordered op, or a read of the version before it.
@@ -18,14 +18,13 @@ from collections.abc import Iterable
 from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
+from jitgraph.ir.storage import UPDATES, disjoint
 from jitgraph.ir.transform import bound_symbols, has_effects, op_symbols
 from jitgraph.ir.types import IndexMap, Shape, TensorType
 from jitgraph.passes.fuse_access import (
-    UPDATES,
     Access,
     access,
     captured,
-    disjoint,
     domain_of,
     elsewhere_of,
     inputs_of,
@@ -106,7 +105,7 @@ class _Fuser:
     # What an op needs.
 
     def needs(self, op: Op) -> dict[Group, None]:
-        """Groups that must run before `op`: those of its operands, of the symbols it mentions, of readers before an update."""
+        """Groups that must run before `op`: of its operands, its symbols, and readers before an update."""
         found: dict[Group, None] = {}
         for value in sources(op):
             g = self.of.get(value)
@@ -200,11 +199,12 @@ class _Fuser:
             self.groups.append(home)
         self.add(op, domain, home)
         home.apart.update(kept_apart)
+        home.apart.update(g for g, rows in joinable.items() if rows and g.find() is not home)
         self.register(op, home, needs)
-        self.merge_siblings(op, home, domain, reads)
+        self.merge_siblings(home, domain, reads)
 
     def edge(self, op: Op, domain: Shape, g: Group, found: Access) -> int | None:
-        """How `op` may join `g` whose value it reads: 0 at the same element, k > 0 by rows of k leading axes, None not."""
+        """How `op` may join `g`, whose value it reads: 0 at its element, k > 0 by rows of k axes, None not at all."""
         if g.domain is None or found.opaque:
             return None
         base = found.base
@@ -218,9 +218,9 @@ class _Fuser:
             rows = self.rows_of(g)
             return rows if rows and is_row_access(found, rows) else None
         rows = self.rows_of(g)
-        if rows and op.name not in ("write", "take") and is_row_shape(domain, g.domain, rows) and is_row_access(found, rows):
-            return rows if not op.defn.has(Trait.REDUCTION) else None
-        return None
+        if not rows or op.name in ("write", "take") or op.defn.has(Trait.REDUCTION):
+            return None
+        return rows if is_row_shape(domain, g.domain, rows) and is_row_access(found, rows) else None
 
     def rows_of(self, g: Group) -> int:
         """The rows of a group, or those that its reductions (over all trailing axes) would give it; 0 without."""
@@ -251,7 +251,7 @@ class _Fuser:
         if found.opaque:
             return False
         seen = found.map if found.map is not None else IndexMap.identity(found.base.type.shape)
-        return seen == target or disjoint(self.facts, seen, target)
+        return seen == target or disjoint(seen, target, self.facts)
 
     def join(
         self, op: Op, domain: Shape, needs: dict[Group, None], joinable: dict[Group, int], kept_apart: list[Group]
@@ -316,11 +316,12 @@ class _Fuser:
             maker = self.of.get(found.base)
             if maker is None or maker.find() is not g:
                 continue
-            if found.map is not None or (found.base.producer is not None and found.base.producer.defn.has(Trait.REDUCTION)):
+            producer = found.base.producer
+            if found.map is not None or (producer is not None and producer.defn.has(Trait.REDUCTION)):
                 return True
         return False
 
-    def merge_siblings(self, op: Op, home: Group, domain: Shape, reads: list[Access]) -> None:
+    def merge_siblings(self, home: Group, domain: Shape, reads: list[Access]) -> None:
         """Merge with a group over the same domain that reads the same array."""
         if home.domain != domain:
             return

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jitgraph.ir.dims import DimLike, Facts
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import Trait
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 
 #: Copied into each kernel that needs them.
 FREE = frozenset(["view", "reshape", "full", "iota", "constant", "dim"])
-#: Ops whose result is the next version of one of their operands, by that operand.
-UPDATES = {"write": 1, "scatter_add": 0, "expand": 0}
 
 
 def is_free(op: Op | None) -> bool:
@@ -96,8 +93,10 @@ def captured(op: Op) -> dict[Value, None]:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An operand as seen from the op: element `map(i)` of `base` at index i of the domain; `map` None is the same element,
-    `opaque` an access that is no affine map (a reshape)."""
+    """An operand as seen from the op: element `map(i)` of `base` at index i of the domain.
+
+    `map` None is the same element; `opaque` is an access that is no affine map (a reshape).
+    """
 
     base: Value
     map: IndexMap | None
@@ -129,8 +128,9 @@ def _aligned(shape: Shape, to: Shape) -> IndexMap:
 
 
 def is_row_access(found: Access, rows: int) -> bool:
-    """Does the access read, for all indices of one row (equal in the first `rows` axes), one row of the base: the
-    element at those axes, all others 0?"""
+    """Does the access read, for all indices of one row (equal in the first `rows` axes), one element of the base, which
+    has that row's index in these axes and 0 in the others?
+    """
     base = found.base.type.shape
     if found.opaque or len(base) < rows or any(d != 1 for d in base[rows:]):
         return False
@@ -162,24 +162,3 @@ def rows_lie_together(t: TensorType, rows: int) -> bool:
     if layout.order[rows:] != inner:
         return False
     return not any(k in layout.negative for k in inner) and not any(p >= rows for p in layout.breaks)
-
-
-def disjoint(facts: Facts, a: IndexMap, b: IndexMap) -> bool:
-    """Are the elements that two maps name in one base proven to be different ones?"""
-    for x, y in zip(a.axes, b.axes, strict=True):
-        first, second = _range(x.offset, x.step, x.axis, a.shape), _range(y.offset, y.step, y.axis, b.shape)
-        if first is None or second is None:
-            continue
-        if facts.is_lt(first[1], second[0]) or facts.is_lt(second[1], first[0]):
-            return True
-    return False
-
-
-def _range(offset: DimLike, step: DimLike, axis: int | None, shape: Shape) -> tuple[DimLike, DimLike] | None:
-    """Least and greatest index along one axis, if the sign of the step is known."""
-    if axis is None:
-        return offset, offset
-    if not isinstance(step, int):
-        return None
-    end = offset + step * (shape[axis] - 1)
-    return (offset, end) if step >= 0 else (end, offset)

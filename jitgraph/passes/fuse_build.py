@@ -50,7 +50,7 @@ def erase_free(graph: Graph, block: Block) -> bool:
 
 
 def _place(block: Block, op: Op, placed: set[Op], position: dict[Op, int]) -> None:
-    """Append `op`, in front of it the free ops of this block that it (or a region of it) uses and that are not there yet."""
+    """Append `op`, and in front of it the free ops of this block that it uses, or a region of it, if not there yet."""
     stack = [op]
     while stack:
         at = stack[-1]
@@ -106,11 +106,14 @@ def _kernel(block: Block, g: Group, placed: set[Op], position: dict[Op, int]) ->
         for r in op.results:
             if _used_outside(r, inside, region):
                 outputs.append(r)
+    if not outputs:  # all of it is dead
+        for op in region.ops_back():
+            for i, operand in enumerate(op.operands):
+                operand.uses.pop((op, i), None)
+        return
     region.append(Op(REGISTRY["yield"], outputs, ()))
     last = g.ops[-1]
-    kernel = Op(
-        REGISTRY["kernel"], list(operands), [v.type for v in outputs], {"rows": g.rows}, (region,), last.loc
-    )
+    kernel = Op(REGISTRY["kernel"], list(operands), [v.type for v in outputs], {"rows": g.rows}, (region,), last.loc)
     for inner, outer in zip(outputs, kernel.results, strict=True):
         outer.name = inner.name
         for user, i in list(inner.uses):

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from jitgraph.errors import InternalError, VerifyError
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.verifier import verify as verify_graph
+from jitgraph.passes.bufferize import bufferize
 from jitgraph.passes.canonicalise import canonicalise
 from jitgraph.passes.control_flow import control_flow
 from jitgraph.passes.cse import cse
@@ -22,6 +23,7 @@ from jitgraph.passes.fold import fold
 from jitgraph.passes.fuse import fuse
 from jitgraph.passes.invariant_motion import invariant_motion
 from jitgraph.passes.simplify import simplify
+from jitgraph.passes.unify import unify_sizes
 
 #: Told after each pass: (number, name, graph, ops before, ops after, milliseconds).
 Observer: TypeAlias = Callable[[int, str, Graph, int, int, float], None]
@@ -43,7 +45,8 @@ class Pass:
 
 
 PASSES: tuple[Pass, ...] = (
-    Pass("canonicalise", canonicalise),
+    Pass("unify_sizes", unify_sizes),
+    Pass("canonicalise", canonicalise, after={"unify_sizes": "views between equal sizes are seen to be none"}),
     Pass("fold", fold, after={"canonicalise": "constants stand on the right, views are composed"}),
     Pass("simplify", simplify, after={"fold": "laws look for constants"}),
     Pass("control_flow", control_flow, after={"fold": "conditions and trip counts are known"}),
@@ -56,6 +59,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("cse_again", cse, after={"invariant_motion": "what left several loops may be equal"}),
     Pass("dce_again", dce, after={"cse_again": "merged ops leave users behind"}),
     Pass("fuse", fuse, after={"dce_again": "kernels compute nothing that is dead"}),
+    Pass("bufferize", bufferize, required=True, after={"fuse": "what reads and writes in one kernel is known"}),
 )
 
 

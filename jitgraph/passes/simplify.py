@@ -1,4 +1,4 @@
-"""Algebraic simplification: laws that hold bit for bit, for NaN, infinities and -0.0 too; the rest ask for fast math."""
+"""Algebraic simplification by laws that hold bit for bit, with NaN, infinities, -0.0 too; others ask for fast math."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """LLVM behind two functions: IR text to object code, object code to addresses in this process.
 
-Object code holds no address of the process, so that its bytes may be stored and loaded by another one. The JIT and every
-library loaded live for ever: code may be running in some thread, and kernels are small.
+Object code holds no address of the process, so that its bytes may be stored and loaded by another one. The JIT and
+every library loaded live for ever: code may be running in some thread, and kernels are small.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import llvmlite.binding as llvm
 
@@ -101,7 +101,8 @@ def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
         return {name: int(tracker[name]) for name in names}
 
 
-def function(address: int, *argument_types: type, hold_gil: bool = False) -> ctypes._CFuncPtr:
+def function(address: int, *argument_types: type, hold_gil: bool = False) -> Callable[..., int]:
     """A C function at `address` that returns int32; the GIL is released around calls unless `hold_gil`."""
     prototype = ctypes.PYFUNCTYPE if hold_gil else ctypes.CFUNCTYPE
-    return prototype(ctypes.c_int32, *argument_types)(address)
+    called: Callable[..., int] = prototype(ctypes.c_int32, *argument_types)(address)
+    return called

@@ -34,7 +34,10 @@ from jitgraph.ir.graph import Site
 from jitgraph.runtime import engine, table
 
 EXPORTS = ("entry", "prepare")
-_FORMATS = {"bool": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f32": "f", "f64": "d"}  # fmt: skip
+_FORMATS = {
+    "bool": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
+    "f32": "f", "f64": "d",
+}  # fmt: skip
 _ZERO = bytes(8)
 #: Arenas up to this size are kept between calls.
 _KEPT_BYTES = 1 << 20
@@ -51,8 +54,9 @@ class Frame:
     """The memory of one call; used by one call at a time."""
 
     __slots__ = (
-        "__weakref__", "address", "allocated", "args", "context", "dims", "dims_address", "executable", "made", "pending",
-        "result_dims", "result_dims_address", "scratch", "scratch_address", "size", "size_address", "slots", "slots_address", "slots_view",
+        "__weakref__", "address", "allocated", "args", "context", "dims", "dims_address", "executable", "made",
+        "pending", "result_dims", "result_dims_address", "scratch", "scratch_address", "size", "size_address", "slots",
+        "slots_address", "slots_view",
     )  # fmt: skip
 
     def __init__(self, executable: Executable) -> None:
@@ -107,7 +111,6 @@ _frames: WeakValueDictionary[int, Frame] = WeakValueDictionary()
 _P, _I = ctypes.c_void_p, ctypes.c_int64
 
 
-@ctypes.CFUNCTYPE(_P, _P, _I)
 def _alloc(context: int, size: int) -> int | None:
     """Memory that lives until the call returns; null if there is none."""
     frame = _frames[context]
@@ -120,12 +123,10 @@ def _alloc(context: int, size: int) -> int | None:
     return address
 
 
-@ctypes.CFUNCTYPE(None, _P, _P)
 def _free(context: int, address: int) -> None:
     _frames[context].allocated.pop(address, None)
 
 
-@ctypes.CFUNCTYPE(_P, _P, _I, _I, _P)
 def _result(context: int, slot: int, ndim: int, dims: int) -> int | None:
     """A result whose size only the run knows."""
     frame = _frames[context]
@@ -139,7 +140,6 @@ def _result(context: int, slot: int, ndim: int, dims: int) -> int | None:
     return address
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int32, _P, _I, _P, _P)
 def _host(context: int, site: int, inputs: int, outputs: int) -> int:
     """Call the Python function behind `site`; its exception waits in the frame until the machine code has returned."""
     frame = _frames[context]
@@ -151,6 +151,15 @@ def _host(context: int, site: int, inputs: int, outputs: int) -> int:
     return int(Status.OK)
 
 
+#: (offset in the context, C function) of each callback.
+_CALLBACKS: tuple[tuple[int, Any], ...] = (
+    (CONTEXT_ALLOC, ctypes.CFUNCTYPE(_P, _P, _I)(_alloc)),
+    (CONTEXT_FREE, ctypes.CFUNCTYPE(None, _P, _P)(_free)),
+    (CONTEXT_RESULT, ctypes.CFUNCTYPE(_P, _P, _I, _I, _P)(_result)),
+    (CONTEXT_HOST, ctypes.CFUNCTYPE(ctypes.c_int32, _P, _I, _P, _P)(_host)),
+)
+
+
 def _executable(frame: Frame) -> Executable:
     executable = frame.executable()
     assert executable is not None, "a call outlives what it calls"
@@ -160,8 +169,7 @@ def _executable(frame: Frame) -> Executable:
 def _context_fields() -> list[tuple[int, int]]:
     """What every context holds: offset and value."""
     if not _context:
-        callbacks = ((CONTEXT_ALLOC, _alloc), (CONTEXT_FREE, _free), (CONTEXT_RESULT, _result), (CONTEXT_HOST, _host))
-        _context.extend((offset, ctypes.cast(callback, _P).value or 0) for offset, callback in callbacks)
+        _context.extend((offset, ctypes.cast(callback, _P).value or 0) for offset, callback in _CALLBACKS)
         _context.append((CONTEXT_TABLE, ctypes.addressof(table.table())))
     return _context
 
@@ -171,7 +179,10 @@ _context: list[tuple[int, int]] = []
 
 # --- arrays as slots ------------------------------------------------------------------------------------------------
 
-_string_at = ctypes.string_at
+#: As `ctypes.string_at`, without its Python wrapper: bytes at an address.
+_string_at: Callable[[int, int], bytes] = ctypes.PYFUNCTYPE(ctypes.py_object, _P, ctypes.c_ssize_t)(
+    ("PyBytes_FromStringAndSize", ctypes.pythonapi)
+)
 
 
 def _slot_by_layout(x: np.ndarray) -> bytes:
@@ -213,11 +224,11 @@ array_slot: Callable[[np.ndarray], bytes] = _slot_by_layout if _layout_known() e
 class Executable:
     """Loaded machine code that can be called.
 
-    `frame = e.prepare(args)` tests the guards (None: they do not hold) and makes the results; `e.run(frame)` runs and gives
-    the fresh results, one for each result slot.
+    `frame = e.prepare(args)` tests the guards (None: they do not hold) and makes the results; `e.run(frame)` runs and
+    gives the fresh results, one for each result slot.
 
     Attributes:
-        hosts: the Python function behind each site of a host call: takes arrays and scalars, gives one result or a tuple.
+        hosts: the function behind each site of a host call: takes arrays and scalars, gives one result or a tuple.
     """
 
     def __init__(
@@ -235,7 +246,7 @@ class Executable:
         self._prepare = engine.function(self.addresses["prepare"], _P, ctypes.c_char_p, _P, _P, _P, hold_gil=True)
         self._entry = engine.function(self.addresses["entry"], _P, ctypes.c_char_p, _P, _P, _P)
         self.pool: list[Frame] = []
-        kinds: list[struct.Struct | None | bool] = [False] * interface.arguments
+        kinds: list[struct.Struct | bool | None] = [False] * interface.arguments
         for slot in interface.arrays:
             kinds[slot] = None
         for slot, name in interface.scalars:
@@ -274,9 +285,7 @@ class Executable:
         else:
             packed = self._pack(args)
         frame.args = packed
-        if self._prepare(
-            frame.address, packed, frame.dims_address, frame.result_dims_address, frame.size_address
-        ):
+        if self._prepare(frame.address, packed, frame.dims_address, frame.result_dims_address, frame.size_address):
             frame.done(self.pool)
             return None
         made: list[Any] = []
@@ -379,7 +388,7 @@ class Executable:
 
 def error_of(site: Site, values: Sequence[Any]) -> Exception:
     """The exception that `site` describes, with the user's line."""
-    kind = getattr(errors, site.error, None) or getattr(builtins, site.error, RuntimeError)
+    kind: Any = getattr(errors, site.error, None) or getattr(builtins, site.error, RuntimeError)
     error: Exception = kind(errors.describe(site.message.format(*values), site.loc))
     return error
 

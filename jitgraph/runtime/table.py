@@ -94,11 +94,12 @@ def _matrix(address: int, rows: int, columns: int, leading: int, dtype: np.dtype
 
 def _vector(address: int, n: int, step: int, dtype: np.dtype) -> np.ndarray:
     flat = _elements(address, (n - 1) * abs(step) + 1 if n else 0, dtype)
-    return flat[:: abs(step) or 1][:n] if step >= 0 else flat[:: -step][:n][::-1]
+    return flat[:: abs(step) or 1][:n] if step >= 0 else flat[::-step][:n][::-1]
 
 
 def _elements(address: int, count: int, dtype: np.dtype) -> np.ndarray:
-    return np.frombuffer((ctypes.c_char * (count * dtype.itemsize)).from_address(address), dtype)
+    memory: Any = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.ndarray((count,), dtype, memory)
 
 
 def _fallback(name: str) -> Any:
@@ -109,12 +110,12 @@ def _fallback(name: str) -> Any:
         scaled = product if alpha == 1 else dtype.type(alpha) * product
         c[...] = scaled if beta == 0 else scaled + dtype.type(beta) * c
 
-    def gemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
+    def gemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         left = _matrix(a, m, k, lda, dtype, order, ta)
         right = _matrix(b, k, n, ldb, dtype, order, tb)
         update(_matrix(c, m, n, ldc, dtype, order, _NO_TRANSPOSE), alpha, np.dot(left, right), beta)
 
-    def gemv(order, ta, m, n, alpha, a, lda, x, incx, beta, y, incy):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
+    def gemv(order, ta, m, n, alpha, a, lda, x, incx, beta, y, incy):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         rows, columns = (m, n) if ta == _NO_TRANSPOSE else (n, m)
         product = np.dot(_matrix(a, rows, columns, lda, dtype, order, ta), _vector(x, columns, incx, dtype))
         update(_vector(y, rows, incy, dtype), alpha, product, beta)
@@ -122,7 +123,7 @@ def _fallback(name: str) -> Any:
     def dot(n, x, incx, y, incy):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         return float(np.dot(_vector(x, n, incx, dtype), _vector(y, n, incy, dtype)))
 
-    def syrk(order, uplo, ta, n, k, alpha, a, lda, beta, c, ldc):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, PLR0917
+    def syrk(order, uplo, ta, n, k, alpha, a, lda, beta, c, ldc):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         left = _matrix(a, n, k, lda, dtype, order, ta)
         target = _matrix(c, n, n, ldc, dtype, order, _NO_TRANSPOSE)
         product = target.copy()
@@ -153,5 +154,5 @@ def signature(name: str) -> tuple[Any, tuple[Any, ...]]:
 def call(name: str, arguments: list[Any]) -> Any:
     """Call a function of the table from Python: addresses, integers and floats in, a float or None out."""
     result, types = signature(name)
-    address = table()[TABLE.index(name)]
+    address = table()[TABLE.index(name)] or 0
     return ctypes.CFUNCTYPE(result, *types)(address)(*arguments)

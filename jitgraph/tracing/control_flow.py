@@ -231,7 +231,8 @@ class Branch:
         where = REGISTRY["where"]
         self._flat = []
         for x, y, t in zip(*merge.yields, merge.types, strict=True):
-            self._flat.append(builder.emit(where, [self.predicate, x, y], (t,)).results[0])
+            value = builder.apply(where, self.predicate, x, y)[0]
+            self._flat.append(value if value.type == t else builder.apply(REGISTRY["as_kind"], value, kind=t.kind)[0])
         return True
 
 

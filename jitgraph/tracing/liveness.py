@@ -12,6 +12,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from jitgraph.tracing.exits import BREAK_FLAG
+
 Names = frozenset[str]
 NONE: Names = frozenset()
 
@@ -205,7 +207,7 @@ def annotate(stmts: Sequence[ast.stmt], after: Names, always: Names) -> None:
             annotate(stmt.orelse, live, always)
         elif isinstance(stmt, ast.For | ast.While):
             f = facts(stmt)
-            head = live | f.gen
+            head = live | f.gen | {getattr(stmt, BREAK_FLAG, "")} - {""}
             setattr(stmt, LIVE, Live(live, live | _head(stmt)))
             annotate(stmt.body, head, always)
             annotate(stmt.orelse, live, always)

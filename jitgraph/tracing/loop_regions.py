@@ -4,7 +4,7 @@ A loop body is traced once an attempt. The first attempt carries what the syntax
 before it assigns them, and the storages of arrays that the body writes to. An attempt that finds more (another storage
 written, a name of another type at the end of a turn) is undone and made anew. A name whose type changes in the first turn
 to one that holds the same numbers (int to float, a Python float to np.float64) is converted before the loop; one that
-changes its shape has the first turn traced in front of the loop. Both hold only if there is a turn: a guard, if argument
+changes otherwise has the first turn traced in front of the loop. Both hold only if there is a turn: a guard, if argument
 sizes decide it, else a check that reruns the call in Python. A second change is an error that names the variable.
 
 Names assigned before they are read in a turn are no inputs of it; behind the loop they have the value of the last turn.
@@ -13,16 +13,13 @@ A loop with `break` is a `while` over a counter and the flag.
 
 from __future__ import annotations
 
-import builtins
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from jitgraph import errors
-from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import DimLike
-from jitgraph.ir.graph import Block, Value
+from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import TreeDef, unflatten
@@ -31,6 +28,7 @@ from jitgraph.tracing.iteration import Range, Sequenced, sequenced
 from jitgraph.tracing.merging import (
     UNSET,
     Scope,
+    caller_scope,
     carried_type,
     convert,
     describe,
@@ -41,15 +39,15 @@ from jitgraph.tracing.merging import (
     same_place,
     structure,
 )
-from jitgraph.tracing.poison import Poison, unbound
-from jitgraph.tracing.regions import Mark, Opened, Regions, carried_argument, defined_in
+from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.regions import Mark, Opened, Regions
 from jitgraph.tracing.rewrite import LoopInfo
 
-_ATTEMPTS = 6
+_ATTEMPTS = 8
 
 
-class _Peel(Exception):  # noqa: N818  # an answer
-    """The type of a name changes in the first turn to one that its value from before cannot be converted to."""
+class _Changed(Exception):  # noqa: N818  # an answer
+    """A name changes in a turn to something that its value from before cannot be converted to."""
 
     def __init__(self, name: str, before: Any, after: Any) -> None:
         super().__init__(name)
@@ -78,12 +76,14 @@ class Unrolled:
 
 @dataclass(slots=True)
 class Carried:
-    """A name that a loop carries.
+    """A name that a loop carries, leaf by leaf.
 
     Attributes:
-        tree: structure of its value; `first` is the number of its first leaf among the carried values.
-        leaves: for each leaf its carried type, or None for a part that stays as it is (`fixed`).
-        inits: for each leaf what it is before the loop (None: nothing, a placeholder will do).
+        tree: structure of its value; None: one leaf.
+        inits: what each leaf is before the loop; None: nothing that a turn looks at.
+        types: the carried type of each leaf; None: a part that stays as it is in `fixed`.
+        read: whether a turn may read the value of the one before.
+        arguments: the block arguments of the attempt.
     """
 
     name: str
@@ -91,9 +91,34 @@ class Carried:
     inits: list[Any]
     types: list[TensorType | None]
     fixed: list[Any]
-    values: list[Value | None] = field(default_factory=list)
-    #: Does the value at the start of a turn matter?
     read: bool = True
+    arguments: list[Value | None] = field(default_factory=list)
+
+
+def _parts(x: Any) -> tuple[list[Any], TreeDef | None]:
+    parts = structure(x)
+    return ([x], None) if parts is None else parts
+
+
+def _is_missing(x: Any) -> bool:
+    return type(x) is Poison or x is UNSET
+
+
+def _unchanged(a: Any, b: Any) -> bool:
+    if a is b or same_place(a, b):
+        return True
+    if type(a) is Tensor or type(b) is Tensor:
+        return False
+    if is_value(a) and is_value(b):
+        return same_constant(a, b)
+    return type(a) is type(b) and isinstance(a, str | bytes | tuple | type(None)) and bool(a == b)
+
+
+def _dense(t: TensorType | None) -> TensorType | None:
+    """The type as it is carried: a strided view is copied to C order."""
+    if t is not None and t.kind == "array" and not t.layout.is_dense:
+        return TensorType(t.dtype, t.shape)
+    return t
 
 
 class Region:
@@ -106,219 +131,171 @@ class Region:
         self.mode = regions.mode
         self.info = info
         self.place = regions.mode.locate()
-        self.before: Scope | None = None
+        self.before: Any = None
         self.names: dict[str, Carried] = {}
         self.storages: list[Storage] = []
         self.attempts = 0
-        self.needs_turn = ""
-        self.results: dict[str, Any] = {}
+        self.peeled = False
+        self.results: dict[str, Any] | None = None
         self.heads: dict[str, Any] = {}
-        self.changed: dict[str, tuple[Any, Any]] = {}
+        self.failure: tuple[type, str] | None = None
 
-    # --- the start of an attempt
+    # --- the start
 
     def _begin(self, scope: Scope) -> None:
-        """The variables before the loop; at the first attempt, what is likely carried."""
-        if self.before is not None:
-            return
+        """The variables before the loop, and what is likely carried."""
         self.before = scope
-        flag = self.info.break_flag
+        self.names.clear()
+        self.storages.clear()
         for name in self.info.head:
-            if name != flag:
+            if name != self.info.break_flag:
                 self._carry(name, scope.get(name))
         for name in self.info.written:
             value = scope.get(name)
             if type(value) is Tensor and value.is_traced and value.type.kind == "array" and name not in self.names:
                 self._add_storage(value._storage)
+        for name, tree, types, read in self.regions.decided.get(self._key(), ()):
+            known = self.names.get(name)
+            if known is not None and known.tree == tree:
+                known.types = list(types)
+            elif known is None and all(t is not None for t in types):
+                self._output(name, scope.get(name), tree, list(types), read=read)
 
-    def _carry(self, name: str, value: Any) -> None:
+    def _key(self) -> Any:
+        """The loop's place and the types that it begins with."""
+        entry = [(n, str(c.tree), tuple(map(str, map(carried_type, c.inits)))) for n, c in self.names.items() if c.inits[0] is not None]
+        return (id(self.before.code), self.info, tuple(sorted(entry)), self.peeled)
+
+    def _carry(self, name: str, value: Any, *, rebound: bool | None = None) -> None:
         """Carry a name with its value from before, if that is something to carry."""
-        if type(value) is Poison or value is UNSET:
+        if _is_missing(value):
             return
-        if type(value) is Tensor and value.is_traced and value.type.kind == "array" and name not in self.info.rebound:
+        is_array = type(value) is Tensor and value.is_traced and value.type.kind == "array"
+        if is_array and not (name in self.info.rebound if rebound is None else rebound):
             self._add_storage(value._storage)  # written in place: the name stays bound to it
             return
-        parts = structure(value)
-        leaves, tree = (([value], None)) if parts is None else parts
-        types = [carried_type(x) for x in leaves]
-        if all(t is None for t in types):
-            return
-        dense = [TensorType(t.dtype, t.shape) if t is not None and t.kind == "array" and not t.layout.is_dense else t for t in types]
-        self.names[name] = Carried(name, tree, list(leaves), dense, list(leaves))
+        leaves, tree = _parts(value)
+        types = [_dense(carried_type(x)) for x in leaves]
+        if any(t is not None for t in types):
+            self.names[name] = Carried(name, tree, list(leaves), types, list(leaves))
 
     def _add_storage(self, storage: Storage) -> None:
         if storage not in self.storages and storage.value is not None:
             self.storages.append(storage)
 
-    def _arguments(self, block: Block) -> None:
-        """Block arguments for all that is carried; storages and names get them."""
+    def _output(self, name: str, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool) -> None:
+        """Carry a name that has its value from the end of a turn; the one from before if it converts."""
+        old, old_tree = _parts(before)
+        inits: list[Any] = [None] * len(types)
+        if not _is_missing(before) and old_tree == tree and len(old) == len(types):
+            for k, t in enumerate(types):
+                have = carried_type(old[k])
+                joined = None if t is None or have is None else join(self.mode, have, t)
+                if joined is not None:
+                    inits[k], types[k] = old[k], joined
+        self.names[name] = Carried(name, tree, inits, [_dense(t) for t in types], [None] * len(types), read)
+
+    def _arguments(self, block: Block, *, bind: bool) -> None:
+        """Block arguments for all that is carried; names and storages are bound to them."""
         for carried in self.names.values():
-            carried.values = [None if t is None else carried_argument(block, t, carried.name) for t in carried.types]
+            shown = "" if carried.name.startswith("_jg_") else carried.name
+            carried.arguments = [None if t is None else block.add_arg(t, shown) for t in carried.types]
         for storage in self.storages:
             argument = block.add_arg(storage.value.type, storage.value.name)
-            set_version(storage, argument)
-        self.heads = {}
-        for name, carried in self.names.items():
-            if carried.read:
-                self.heads[name] = self._bind(carried, carried.values)
+            if bind:
+                set_version(storage, argument)
+        if bind:
+            self.heads = {n: self._bind(c, c.arguments) for n, c in self.names.items() if c.read}
 
     def _bind(self, carried: Carried, values: Sequence[Value | None]) -> Any:
-        """The Python value of a carried name made of graph values."""
+        """The Python value of a carried name, made of graph values."""
         leaves = [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
         return leaves[0] if carried.tree is None else unflatten(carried.tree, leaves)
 
     def get(self, name: str) -> Any:
-        """While tracing a turn the value at its start; after the loop the result."""
-        if self.results:
-            return self.results.get(name)
+        """While a turn is traced the value at its start, after the loop the result."""
+        if self.results is not None:
+            return self.results[name] if name in self.results else self.before.get(name)
         if name == self.info.break_flag:
             return False
-        if name in self.heads:
-            return self.heads[name]
-        assert self.before is not None
-        value = self.before.get(name)
-        if name in self.names and not self.names[name].read:
-            return unbound(name)
-        return value
+        return self.heads[name] if name in self.heads else self.before.get(name)
 
-    # --- the end of an attempt
+    # --- the end of a turn
 
-    def _compare(self, scope: Scope, block: Block) -> bool:
+    def _compare(self, scope: Scope) -> bool:
         """Compare the names at the end of a turn with what was carried; False if another attempt is needed.
 
         Raises:
-            _Peel: a name changes to a type that its value from before does not convert to.
-            TraceError: it did so before.
+            _Changed: another attempt will not do.
         """
         fits = True
         for name in dict.fromkeys((*self.info.head, *self.info.after)):
-            if name == self.info.break_flag:
-                continue
-            end = scope.get(name)
-            carried = self.names.get(name)
-            if carried is None:
-                fits = self._compare_new(name, end, block) and fits
-            elif not carried.read:
-                fits = self._compare_output(carried, end) and fits
-            else:
-                fits = self._compare_carried(carried, end, block) and fits
+            if name != self.info.break_flag:
+                carried = self.names.get(name)
+                end = scope.get(name)
+                known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
+                fits = known and fits
         return fits
 
-    def _compare_new(self, name: str, end: Any, block: Block) -> bool:
+    def _compare_new(self, name: str, end: Any) -> bool:
         """A name that is not carried yet."""
-        assert self.before is not None
         before = self.before.get(name)
-        if end is before or same_place(end, before):
+        if _is_missing(end) or _unchanged(before, end):
             return True
-        if type(before) is not Tensor and type(end) is not Tensor and is_value(before) and is_value(end) and same_constant(before, end):
-            return True
-        if type(end) is Poison or end is UNSET:
-            return True
-        if name in self.info.head and name in self.info.rebound and type(before) is not Poison and before is not UNSET and carried_type(before) is None and structure(before) is None:
-            if type(before) is type(end) and not isinstance(before, Tensor) and before == end:
-                return True
-        # assigned in each turn before it is read, or unbound before: what matters is the value after the last turn
-        if name not in self.info.after and name not in self.info.head:
-            return True
-        parts = structure(end)
-        leaves, tree = ([end], None) if parts is None else parts
+        leaves, tree = _parts(end)
         types = [carried_type(x) for x in leaves]
-        if all(t is None for t in types) and not any(type(x) is Tensor for x in leaves):
-            if name in self.info.after and type(before) is not type(end):
-                self.needs_turn = self.needs_turn or name
+        is_read = name in self.info.head
+        if is_read and not _is_missing(before):
+            if type(before) is Tensor and type(end) is Tensor:
+                self._carry(name, before, rebound=True)
+                return False
+            raise _Changed(name, before, end)
+        if name not in self.info.after and not is_read:
             return True
-        carried = Carried(name, tree, [None] * len(leaves), types, list(leaves), read=False)
-        if before is UNSET or (name in self.info.head and type(before) is not Poison):
-            carried.read = before is not UNSET
-        parts = structure(before) if not isinstance(before, Poison) and before is not UNSET else None
-        old, old_tree = ([before], None) if parts is None else parts
-        convertible = old_tree == tree and len(old) == len(leaves)
-        for k, t in enumerate(types):
-            init = old[k] if convertible else None
-            have = carried_type(init) if init is not None and type(init) is not Poison and init is not UNSET else None
-            joined = None if have is None or t is None else join(self.mode, have, t)
-            if joined is not None and joined.shape == (t.shape if t is not None else ()):
-                carried.inits[k], carried.types[k] = init, joined
-                if have != joined:
-                    self.needs_turn = self.needs_turn or name
-            elif t is not None and before is not UNSET:
-                self.needs_turn = self.needs_turn or name
-        carried.types = [TensorType(t.dtype, t.shape) if t is not None and t.kind == "array" else t for t in carried.types]
-        self.names[name] = carried
+        if any(t is None for t in types):  # text, objects: no run-time value; they stay what they are if they are static
+            return True
+        self._output(name, before, tree, types, read=is_read)
         return False
 
-    def _compare_output(self, carried: Carried, end: Any) -> bool:
-        parts = structure(end)
-        leaves, tree = ([end], None) if parts is None else parts
+    def _compare_carried(self, carried: Carried, end: Any) -> bool:
+        if _is_missing(end):
+            return True
+        leaves, tree = _parts(end)
         if tree != carried.tree:
-            if type(end) is Poison or end is UNSET:
-                return True
-            self._fail_type(carried.name, describe(carried.fixed[0]), describe(end))
+            raise _Changed(carried.name, self.before.get(carried.name), end)
         fits = True
         for k, x in enumerate(leaves):
             t, have = carried.types[k], carried_type(x)
-            if t is None or have is None or have == t:
-                continue
-            joined = join(self.mode, t, have)
-            if joined is None:
-                self._fail_type(carried.name, str(t), str(have))
-            if joined != t:
-                carried.types[k] = joined
-                fits = False
-        return fits
-
-    def _compare_carried(self, carried: Carried, end: Any, block: Block) -> bool:
-        if type(end) is Poison:
-            return True
-        parts = structure(end)
-        leaves, tree = ([end], None) if parts is None else parts
-        if tree != carried.tree:
-            raise _Peel(carried.name, self.before.get(carried.name) if self.before else None, end)
-        fits = True
-        for k, x in enumerate(leaves):
-            t = carried.types[k]
             if t is None:
-                before = carried.fixed[k]
-                if x is before or same_place(x, before) or (type(x) is type(before) and not isinstance(x, Tensor) and x == before):
-                    continue
-                raise _Peel(carried.name, before, x)
-            have = carried_type(x)
-            if have is None:
-                raise _Peel(carried.name, carried.inits[k], x)
-            if have == t:
-                continue
-            joined = join(self.mode, t, have)
-            if joined is None or (carried.name in self.changed and joined != t):
-                raise _Peel(carried.name, carried.inits[k], x)
-            if joined != t:
-                if joined.dtype != t.dtype or joined.kind != t.kind:
-                    self.changed[carried.name] = (t, have)
-                    self.needs_turn = self.needs_turn or carried.name
-                carried.types[k] = joined
-                fits = False
+                if not _unchanged(carried.fixed[k], x):
+                    raise _Changed(carried.name, carried.fixed[k], x)
+            elif have != t:
+                joined = None if have is None else join(self.mode, t, have)
+                if joined is None:
+                    raise _Changed(carried.name, t, x)
+                joined = _dense(joined)
+                if joined != t:
+                    carried.types[k] = joined
+                    fits = False
         return fits
 
-    def _fail_type(self, name: str, before: str, after: str) -> NoReturn:
+    def _fail_type(self, change: _Changed) -> NoReturn:
+        name = change.name
         shown = "the value that the function returns" if name.startswith("_jg_") else name
+        before = str(change.before) if isinstance(change.before, TensorType) else describe(change.before)
         raise errors.TraceError(
             errors.describe(
-                f"{shown} changes its type in a loop: {before} at the start of a turn, {after} at its end",
+                f"{shown} changes its type in a loop: {before} at the start of a turn, {describe(change.after)} at its end",
                 self.place,
                 remedy=f"give {shown} its final type before the loop, e.g. 0.0 for 0, or an array of the right shape.",
             )
         )
 
-    def _storages_changed(self, changed: dict[Storage, Any]) -> bool:
-        """Carry storages that were written; True if there are new ones."""
-        new = [s for s in changed if s not in self.storages]
-        self.storages += new
-        return bool(new)
-
     # --- the operator
 
     def _inits(self) -> list[Value]:
         """The values from before the loop, converted; emitted at the builder's place."""
-        found = []
+        found: list[Value] = []
         for carried in self.names.values():
             for init, t in zip(carried.inits, carried.types, strict=True):
                 if t is not None:
@@ -327,23 +304,16 @@ class Region:
 
     def _ends(self, scope: Scope, changed: dict[Storage, Any]) -> list[Value]:
         """The values at the end of a turn, converted; emitted at the builder's place."""
-        found = []
+        found: list[Value] = []
         for carried in self.names.values():
             end = scope.get(carried.name)
-            missing = type(end) is Poison or end is UNSET
-            parts = None if missing else structure(end)
-            leaves = [None] * len(carried.types) if missing else [end] if parts is None else parts[0]
-            for k, t in enumerate(carried.types):
-                if t is None:
-                    continue
-                value = carried.values[k]
-                assert value is not None
-                if not missing:
-                    value = convert(self.mode, lift(self.mode, leaves[k]), t)
-                found.append(value)
-        return found + [changed.get(s, s.value) for s in self.storages]
+            leaves = [None] * len(carried.types) if _is_missing(end) or self.failure else _parts(end)[0]
+            for x, t, argument in zip(leaves, carried.types, carried.arguments, strict=True):
+                if t is not None and argument is not None:
+                    found.append(argument if x is None else convert(self.mode, lift(self.mode, x), t))
+        return found + [changed[s] for s in self.storages]
 
-    def _deliver(self, results: Sequence[Value], scope: Scope | None) -> None:
+    def _deliver(self, results: Sequence[Value], scope: Scope) -> None:
         """Bind names and storages to the results of the operator."""
         at = 0
         bound: dict[str, Any] = {}
@@ -356,37 +326,60 @@ class Region:
                 if v is not None and not v.name and not carried.name.startswith("_jg_"):
                     v.name = carried.name
             bound[carried.name] = self._bind(carried, values)
-            self._watch(carried, bound[carried.name])
+            leaf = carried.inits[0]
+            if type(leaf) is Tensor and leaf.type.kind == "array" and type(bound[carried.name]) is Tensor and self._may_skip():
+                self.mode.watch(bound[carried.name]._storage, [leaf._storage])
         for storage in self.storages:
             if storage.value.name and not results[at].name:
                 results[at].name = storage.value.name
             set_version(storage, results[at])
             at += 1
-        assert self.before is not None
         for name in self.info.after:
-            if name not in bound and name != self.info.break_flag:
-                end = scope.get(name) if scope is not None else self.before.get(name)
-                bound[name] = end
-        self.results = bound or {"": None}
-
-    def _watch(self, carried: Carried, value: Any) -> None:
-        """If the loop may have no turn, an array bound anew in it may still be the one from before."""
-        for init in carried.inits:
-            if type(init) is Tensor and init.type.kind == "array" and type(value) is Tensor and self._may_skip():
-                self.mode.watch(value._storage, [init._storage])
+            if name not in bound:
+                bound[name] = scope.get(name)
+        self.results = bound
 
     def _may_skip(self) -> bool:
+        """Whether the loop may have no turn."""
         return True
 
-    def caught(self, error: Exception) -> bool:
-        return False
+    def _needs_turn(self) -> str:
+        """A name whose type or value behind the loop holds only after a turn; "" if there is none."""
+        for name, carried in self.names.items():
+            if name not in self.info.after or name.startswith("_jg_"):
+                continue
+            for init, t in zip(carried.inits, carried.types, strict=True):
+                have = None if init is None else carried_type(init)
+                if t is not None and (have is None or have.dtype != t.dtype or have.kind != t.kind or have.kind == "array"):
+                    return name
+        return ""
 
-    def _skip(self, mark: Mark, *blocks: Block) -> None:
-        """The loop has no turn, for certain or under a guard: nothing happens."""
-        assert self.before is not None
-        self.results = {n: self.before.get(n) for n in self.info.after} or {"": None}
-        if self.info.break_flag:
-            self.results[self.info.break_flag] = False
+    def _remember(self) -> None:
+        self.regions.decided[self._entry_key] = [(n, c.tree, tuple(c.types), c.read) for n, c in self.names.items()]
+
+    _entry_key: Any = None
+
+    def caught(self, error: Exception) -> bool:
+        """Whether an exception that leaves the body is one that the compiled code shall raise in its turn."""
+        opened = self._opened()
+        if opened is None:
+            return False
+        if isinstance(error, errors.TraceError | errors.InternalError):
+            self.regions.close(opened, failed=True)
+            self.regions.failed = error
+            return False
+        message = str(error.args[0]) if len(error.args) == 1 else str(error)
+        self.failure = (type(error), message)
+        graph = self.mode.builder.graph
+        graph.sites.append(Site(type(error).__name__, message.replace("{", "{{").replace("}", "}}"), self.mode.locate(), type(error)))
+        self.mode.emit_effect("raise", [], site=len(graph.sites) - 1)
+        return True
+
+    def _opened(self) -> Opened | None:
+        return None
+
+    def _yield(self, values: Sequence[Value]) -> None:
+        self.mode.builder.emit(REGISTRY["yield"], values, ())
 
 
 class ForRegion(Region):
@@ -395,32 +388,318 @@ class ForRegion(Region):
     def __init__(self, regions: Regions, sequence: Sequenced, info: LoopInfo) -> None:
         super().__init__(regions, info)
         self.sequence = sequence
-        self.start = 0
+        self.block = Block()
+        self.opened: Opened | None = None
+        self.mark: Mark | None = None
         self.peeling = False
         self.with_break = False
+        self.has_turn = False
         self.finished = False
-        self.opened: Opened | None = None
-        self.start_mark: Mark | None = None
-        self.attempt_mark: Mark | None = None
-        self.test: Block | None = None
-        self.symbol = ""
+        self.index = ""
         self.counter: Value | None = None
-        self.failure: tuple[type, str] | None = None
+        self.flag: Value | None = None
 
     def __iter__(self) -> ForRegion:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> None:
         if self.finished:
             raise StopIteration
         self.attempts += 1
         if self.attempts > _ATTEMPTS:
             raise errors.InternalError("a loop does not settle on the types of what it carries")
-        self.attempt_mark = self.regions.mark()
-        if self.start_mark is None:
-            self.start_mark = self.attempt_mark
-        self._pending = True
-        return _Element(self)
+
+    def _opened(self) -> Opened | None:
+        return self.opened
 
     def enter(self, names: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Begin an attempt: the block, its arguments, the index."""
+        scope = caller_scope(names)
+        if self.before is None:
+            self._begin(scope)
+            self._entry_key = self._key()
+        self.mark = self.regions.mark()
+        if self.peeling:
+            self.heads = {}
+            return
+        self.block = Block()
+        self.opened = self.regions.open(self.block, self.before)
+        if self.with_break:
+            self.counter = self.block.add_arg(python_type("py_int"), self.info.target)
+            self.flag = self.block.add_arg(python_type("py_bool"))
+        self._arguments(self.block, bind=True)
+
+    def element(self) -> Any:
+        """What the loop variable is bound to."""
+        start = 1 if self.peeled else 0
+        if self.peeling:
+            return self.sequence.element(0)
+        if self.with_break:
+            assert self.counter is not None
+            dim = self.mode.bind(self.counter, "i", start, self.sequence.length - 1)
+            return self.sequence.element(dim_tensor(self.mode, dim))
+        lower, upper, step = self._bounds()
+        self.index = self.mode.index_symbol(self.info.target or "i", lower, upper - 1)
+        value = dim_tensor(self.mode, symbol(self.index))
+        return value if self._counts_itself() else self.sequence.element(value)
+
+    def _counts_itself(self) -> bool:
+        """Whether the operator's index is the number that the user's `range` gives."""
+        s = self.sequence
+        return isinstance(s, Range) and isinstance(s.step, int) and s.step > 0
+
+    def _bounds(self) -> tuple[DimLike, DimLike, DimLike]:
+        s = self.sequence
+        if isinstance(s, Range) and self._counts_itself():
+            return (s.start + s.step if self.peeled else s.start), s.stop, s.step
+        return int(self.peeled), s.length, 1
+
+    def leave(self, names: dict[str, Any]) -> None:
+        """End an attempt: another one, or the operator."""
+        scope = caller_scope(names)
+        if self.peeling:
+            self.peeling = False
+            self.peeled = self.has_turn = True
+            self.attempts = 0
+            self._begin(scope)
+            return
+        opened, mark, flag = self.opened, self.mark, self.info.break_flag
+        assert opened is not None
+        assert mark is not None
+        changed = self.regions.close(opened, failed=self.failure is not None)
+        self.opened = None
+        if self.failure is None:
+            new = [s for s in changed if s not in self.storages]
+            self.storages += new
+            stops = bool(flag) and not self.with_break and scope.get(flag) is not False
+            self.with_break = self.with_break or stops
+            try:
+                fits = self._compare(scope)
+            except _Changed as change:
+                self.regions.undo(mark, self.block)
+                self._peel(change)
+                return
+            if new or stops or not fits:
+                self.regions.undo(mark, self.block)
+                return
+        needed = self._needs_turn()
+        if needed and not self.has_turn:
+            at_least = self.regions.at_least_one(self._rest())
+            if at_least is False:
+                self.regions.undo(mark, self.block)
+                self._no_turn()
+                return
+            self.has_turn = bool(at_least)
+            if at_least is None:
+                self.has_turn = self.regions.deoptimise_unless(self._rest(), f"{needed} has another type if the loop has no turn")
+        self._emit(scope, changed)
+
+    def _rest(self) -> DimLike:
+        return self.sequence.length
+
+    def _peel(self, change: _Changed) -> None:
+        """Trace the first turn in front of the loop."""
+        if self.peeled:
+            self._fail_type(change)
+        at_least = self.regions.at_least_one(self.sequence.length)
+        if at_least is False:
+            self._no_turn()
+            return
+        if at_least is None and not self.regions.deoptimise_unless(
+            self.sequence.length, f"{change.name} has another type if the loop has no turn"
+        ):
+            self._fail_type(change)
+        self.peeling = True
+        self.results = None
+
+    def _no_turn(self) -> None:
+        """The example sizes say that there is no turn, and a guard that this call has none either."""
+        self.finished = True
+        self.results = {n: self.before.get(n) for n in self.info.after}
+        if self.info.break_flag:
+            self.results[self.info.break_flag] = False
+
+    def _emit(self, scope: Scope, changed: dict[Storage, Any]) -> None:
+        mode, builder = self.mode, self.mode.builder
+        outer = builder.block
+        builder.at_end(self.block)
+        ends = self._ends(scope, changed)
+        if self.with_break:
+            assert self.counter is not None
+            assert self.flag is not None
+            following = builder.apply(REGISTRY["add"], self.counter, 1)[0]
+            end = scope.get(self.info.break_flag)
+            stop = lift(mode, False if _is_missing(end) or self.failure else end)
+            ends = [following, convert(mode, stop, python_type("py_bool")), *ends]
+        self._yield(ends)
+        builder.at_end(outer)
+        inits = self._inits()
+        types = [v.type for v in inits]
+        if not self.with_break:
+            lower, upper, step = self._bounds()
+            attrs = {"index": self.index, "lower": lower, "upper": upper, "step": step}
+            results: Sequence[Value] = builder.emit(REGISTRY["for"], inits, types, attrs, (self.block,)).results
+        else:
+            inits = [builder.constant(1 if self.peeled else 0), builder.constant(False), *inits]
+            types = [v.type for v in inits]
+            test = Block(types)
+            builder.at_end(test)
+            more = builder.apply(REGISTRY["lt"], test.args[0], mode.dim_value(self.sequence.length))[0]
+            go = builder.apply(REGISTRY["logical_not"], test.args[1])[0]
+            self._yield([builder.apply(REGISTRY["logical_and"], more, go)[0]])
+            builder.at_end(outer)
+            results = builder.emit(REGISTRY["while"], inits, types, {}, (test, self.block)).results
+        self._remember()
+        self.finished = True
+        if self.with_break:
+            self._deliver(results[2:], scope)
+            assert self.results is not None
+            self.results[self.info.break_flag] = wrap(mode, results[1])
+        else:
+            self._deliver(results, scope)
+            if self.info.break_flag:
+                assert self.results is not None
+                self.results[self.info.break_flag] = False
+
+    def _may_skip(self) -> bool:
+        return not self.has_turn and self.mode.builder.prove(">=", self.sequence.length, 1) is not True
+
+    def stop(self, flag: Any) -> bool:
+        """The operator has the test: the turns traced here end by themselves."""
+        return False
+
+
+class WhileLoop(Region):
+    """A `while`: ordinary Python until its test is traced."""
+
+    def __init__(self, regions: Regions, info: LoopInfo) -> None:
+        super().__init__(regions, info)
+        self.traced = False  # type: ignore[misc]  # becomes True with the first traced test
+        self.test_block = Block()
+        self.block = Block()
+        self.opened: Opened | None = None
+        self.mark: Mark = regions.mark()
+        self.condition: Value | None = None
+        self.unrolling = False
+        self.resuming = False
+        self.finished = False
+        self.turns = 0
+
+    def _opened(self) -> Opened | None:
+        return self.opened
+
+    def turn(self) -> bool:
+        if self.finished:
+            return False
+        if not self.traced:
+            self.mark = self.regions.mark()
+            return True
+        self.attempts += 1
+        if self.attempts > _ATTEMPTS:
+            raise errors.InternalError("a loop does not settle on the types of what it carries")
+        return True
+
+    def enter(self, names: dict[str, Any]) -> None:
+        scope = caller_scope(names)
+        if self.before is None:
+            self._begin(scope)
+            self._entry_key = self._key()
+        if self.resuming:
+            self.heads = {}
+            return
+        self.mark = self.regions.mark()
+        self.test_block = Block()
+        self.opened = self.regions.open(self.test_block, None)
+        self._arguments(self.test_block, bind=True)
+
+    def test(self, test: Any) -> bool | None:
+        """The test of a turn: its truth, or None to begin the turn anew as a region."""
+        guards = len(self.mark.guards)
+        truth = self.regions.truth(test)
+        graph = self.mode.builder.graph
+        if not self.traced or self.resuming:
+            decided_by_guard = len(graph.guards) > guards and not self.unrolling
+            if isinstance(truth, Value) or decided_by_guard:
+                if self.unrolling and isinstance(truth, Value):
+                    self.regions.mode.fail("the test of a `while` whose body changes shapes depends on data", "use a `for`.")
+                self.regions.undo(self.mark)
+                self.before = None
+                self.traced = True  # type: ignore[misc]
+                return None
+            self.turns += 1
+            return truth
+        # inside the test region
+        builder = self.mode.builder
+        condition = truth if isinstance(truth, Value) else builder.constant(truth)
+        opened = self.opened
+        assert opened is not None
+        self._yield([condition])
+        changed = self.regions.close(opened)
+        if any(changed[s] is not a for s, a in zip(self.storages, self.test_block.args[-len(self.storages) :], strict=False)) or any(
+            s not in self.storages for s in changed
+        ):
+            self.mode.fail("the test of a `while` writes to an array", "write in the body of the loop.")
+        self.block = Block()
+        self.opened = self.regions.open(self.block, self.before)
+        self._arguments(self.block, bind=True)
+        return True
+
+    def leave(self, names: dict[str, Any]) -> None:
+        scope = caller_scope(names)
+        if self.resuming:
+            self.resuming = False
+            self.traced = False  # type: ignore[misc]
+            self.before = None
+            return
+        opened = self.opened
+        assert opened is not None
+        changed = self.regions.close(opened, failed=self.failure is not None)
+        self.opened = None
+        if self.failure is None:
+            new = [s for s in changed if s not in self.storages]
+            self.storages += new
+            try:
+                fits = self._compare(scope)
+            except _Changed as change:
+                self.regions.undo(self.mark, self.block, self.test_block)
+                self._unroll(change)
+                return
+            if new or not fits:
+                self.regions.undo(self.mark, self.block, self.test_block)
+                return
+        builder = self.mode.builder
+        outer = builder.block
+        builder.at_end(self.block)
+        self._yield(self._ends(scope, changed))
+        builder.at_end(outer)
+        inits = self._inits()
+        results = builder.emit(REGISTRY["while"], inits, [v.type for v in inits], {}, (self.test_block, self.block)).results
+        self._remember()
+        self.finished = True
+        self._deliver(results, scope)
+
+    def _unroll(self, change: _Changed) -> None:
+        """The body does not fit a region: if sizes of arguments decide the test, take turns under guards."""
+        if self.unrolling or self.turns:
+            self._fail_type(change)
+        self.unrolling = self.resuming = True
+        self.failed_change = change
+        self.attempts = 0
+
+
+def loop(regions: Regions, iterable: Any, info: Any) -> Unrolled | ForRegion:
+    """The driver of a `for` statement."""
+    known = LoopInfo(*info)
+    sequence = sequenced(regions.mode, iterable)
+    if sequence is None:
+        if type(iterable) is Poison:
+            iterable.fail()
+        return Unrolled(iterable)
+    if isinstance(sequence.length, int) and sequence.length <= regions.unroll_limit:
+        return Unrolled([sequence.element(k) for k in range(sequence.length)])
+    return ForRegion(regions, sequence, known)
+
+
+def while_loop(regions: Regions, info: Any) -> WhileLoop:
+    """The driver of a `while` statement."""
+    return WhileLoop(regions, LoopInfo(*info))

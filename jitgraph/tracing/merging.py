@@ -323,7 +323,7 @@ def carried_type(x: Any) -> TensorType | None:
     """The type that a variable is carried with around a loop; None if it is nothing to carry."""
     if not is_value(x):
         return None
-    if isinstance(x, int) and not isinstance(x, bool) and not -(2**63) <= x < 2**63:
+    if type(x) is int and not -(2**63) <= x < 2**63:
         return None
     t = type_of(x)
     return python_type(t.kind) if t.is_python else t

@@ -79,6 +79,8 @@ class Outside:
 
     def lift_default(self, value: Any, name: str) -> Any:
         """A default of a parameter: static, except for arrays."""
+        if type(value) is Tensor and value.is_traced:
+            return value
         if isinstance(value, np.ndarray) or type(value) in (list, dict):
             return self.lift(Fixed(value, name), value)
         return value

@@ -12,9 +12,8 @@ from typing import Any
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Block, Guard, Op, Value
+from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.modes import constant_of
-from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import TensorType
 from jitgraph.tensor import Storage, Tensor, lift
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.iteration import Sequenced
@@ -55,7 +54,8 @@ class Regions:
         decided: types that loops settled on, by place and entry types, so that nested loops are not traced again and again.
     """
 
-    def __init__(self, mode: CaptureMode, outside: Outside) -> None:
+    def __init__(self, mode: CaptureMode, outside: Outside, unroll_limit: int) -> None:
+        self.unroll_limit = unroll_limit
         self.mode = mode
         self.builder = mode.builder
         self.outside = outside
@@ -192,7 +192,7 @@ class Regions:
 
     # --- the number of turns
 
-    def at_least_one(self, trips: DimLike, *, example: bool = True) -> bool | None:
+    def at_least_one(self, trips: DimLike) -> bool | None:
         """Whether a loop runs at least once: proven, or guarded; None if only the run can tell."""
         try:
             return self.mode.decide(">=", trips, 1)
@@ -250,8 +250,6 @@ def splice(source: Block, target: Block) -> None:
 
 def is_cheap(block: Block, limit: int = 6) -> bool:
     """Only a few pure operations on scalars: as well done always."""
-    from jitgraph.ir.opdef import Trait
-
     count = 0
     for op in block.ops():
         count += 1
@@ -261,6 +259,3 @@ def is_cheap(block: Block, limit: int = 6) -> bool:
             return False
     return True
 
-
-def carried_argument(block: Block, t: TensorType, name: str) -> Value:
-    return block.add_arg(t, "" if name.startswith("_jg_") else name)

@@ -17,9 +17,9 @@ is `_jg_`, a free variable that holds the `Tracer` of the trace (`jitgraph.traci
     while s.turn():                              if l.traced:                          if w.traced:
         try:                                         l.enter(locals())                     w.enter(locals())
             if s.taken:                              y = l.get("y")                        y = w.get("y")
-                body                             try:                                  try:
-            else:                                    target = i                            t = w.test(test)
-                if s.traced: y = s.get("y")          body                                  if t is None: continue
+                body                                 i = l.element()                   try:
+            else:                                try:                                      t = w.test(test)
+                if s.traced: y = s.get("y")          target = i; body                      if t is None: continue
                 orelse                           except Exception as e:                    if not t: break
         except Exception as e:                       if not l.caught(e): raise             if w.traced: y = w.get("y")
             if not s.caught(e): raise            if l.traced: l.leave(locals())            body
@@ -72,6 +72,7 @@ class LoopInfo(NamedTuple):
         written: bases of subscript stores and targets of augmented assignments: their storages are likely carried.
         assigned: all names the body assigns.
         break_flag: name of the flag that ends the loop, or "".
+        target: the loop variable of a `for`, if it is one name, else "".
         line: of the statement.
     """
 
@@ -81,6 +82,7 @@ class LoopInfo(NamedTuple):
     written: tuple[str, ...]
     assigned: tuple[str, ...]
     break_flag: str
+    target: str
     line: int
 
 
@@ -257,6 +259,8 @@ class _Rewriter(ast.NodeTransformer):
         return _call(node, "call", self.expr(func), *args, keywords=keywords)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if isinstance(node.value, ast.Name) and node.value.id == TRACER:
+            return node
         value = self.expr(node.value)
         if isinstance(node.ctx, ast.Load):
             return _call(node, "attr", value, _text(node.attr, node))
@@ -467,7 +471,8 @@ class _Rewriter(ast.NodeTransformer):
         head = (assigned & live.head) | ({flag} - {""})
         return LoopInfo(
             tuple(sorted(head)), tuple(sorted((assigned & live.after) | ({flag} - {""}))), tuple(sorted(rebound)),
-            tuple(sorted(written)), tuple(sorted(assigned)), flag, node.lineno,
+            tuple(sorted(written)), tuple(sorted(assigned)), flag,
+            node.target.id if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else "", node.lineno,
         )  # fmt: skip
 
     def visit_For(self, node: ast.For) -> list[ast.stmt] | ast.stmt:
@@ -492,6 +497,7 @@ class _Rewriter(ast.NodeTransformer):
                 [
                     _expr(self._locals(s, "enter", node)),
                     *(_assign(n, _call(node, "get", _text(n, node), owner=s), node) for n in info.head),
+                    _assign(element, _call(node.iter, "element", owner=s), node),
                 ],
                 place=node,
             ),

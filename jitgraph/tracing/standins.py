@@ -11,6 +11,7 @@ import builtins
 import functools
 import operator
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NoReturn
@@ -19,12 +20,10 @@ import numpy as np
 
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
-from jitgraph.source import SourceLoc
-from jitgraph.tensor import Tensor, wrap
+from jitgraph.tensor import Tensor
 from jitgraph.tracing import control_flow, host, iteration
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
-from jitgraph.tracing.hidden import Attribute
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
@@ -50,6 +49,8 @@ _WRAPPERS: Final = (
     type(dict.__dict__["fromkeys"]),
 )
 _PLAIN: Final = frozenset({int, float, bool, str, type(None), tuple, list, dict, Tensor})
+#: C functions that call their first argument.
+_HIGHER_ORDER: Final = frozenset({map, filter, functools.reduce, sorted})
 _lru_wrapper: Final = type(functools.lru_cache(lambda: None))
 
 _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -89,7 +90,7 @@ class Tracer:
         self.graph: Graph = mode.builder.graph
         self.outside = outside
         self.unroll_limit = unroll_limit
-        self.regions = control_flow.Regions(mode, outside)
+        self.regions = control_flow.Regions(mode, outside, unroll_limit)
         self._namespaces: dict[int, TraceGlobals] = {}
         self._functions: dict[int, tuple[FunctionType, FunctionType]] = {}
         self._cells: dict[int, tuple[CellType, CellType, str, Any]] = {}
@@ -137,7 +138,9 @@ class Tracer:
             return self._construct(f, args, kwargs)
         kind = type(f)
         if kind is functools.partial:
-            return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
+            bound = [self.outside.lift_default(x, f"partial.args[{k}]") for k, x in enumerate(f.args)]
+            named = {k: self.outside.lift_default(x, f"partial.{k}") for k, x in f.keywords.items()}
+            return self.call(f.func, *bound, *args, **{**named, **kwargs})
         if kind is _lru_wrapper:
             return self.call(f.__wrapped__, *args, **kwargs)
         special = self._special(f, args, kwargs) if not isinstance(f, _WRAPPERS) else NotImplemented
@@ -185,7 +188,8 @@ class Tracer:
         if impure and not (isinstance(f, type) and issubclass(f, BaseException)):
             self._refuse_opaque(module, name, args, kwargs)
         if args:
-            args = [self.callback(a) for a in args]
+            maps = f in _HIGHER_ORDER if _is_hashable(f) else False
+            args = [self.callback(a, types=maps) for a in args]
         if kwargs:
             kwargs = {k: self.callback(v) for k, v in kwargs.items()}
         result = f(*args, **kwargs)
@@ -216,15 +220,19 @@ class Tracer:
             module = owner.__module__ if owner is not None else type(f).__module__
         return module if isinstance(module, str) else ""
 
-    def callback(self, x: Any) -> Any:
-        """An argument of an opaque function; the user's functions go there as their rewritten copies."""
+    def callback(self, x: Any, *, types: bool = False) -> Any:
+        """An argument of an opaque function; the user's functions go there as their rewritten copies.
+
+        Args:
+            types: classes such as `float` are functions here.
+        """
         kind = type(x)
         if kind is FunctionType:
             if not is_rewritten(x.__code__) and not is_opaque_module(x.__module__ or ""):
                 return self.converted(x)
         elif kind is MethodType and type(x.__func__) is FunctionType:
             return MethodType(self.callback(x.__func__), x.__self__)
-        elif id(x) in _table() or kind is functools.partial:
+        elif (id(x) in _table() and (types or not isinstance(x, type))) or kind is functools.partial:
             return functools.partial(self.call, x)
         return x
 
@@ -488,11 +496,11 @@ class _OwnStandin:
 
 
 def _print(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
-    """Prints traced values by their types, once, while tracing."""
-    if iteration.any_traced((args, kwargs)):
-        print(*args, **kwargs)  # noqa: T201  # the user's print
-        return
-    print(*args, **kwargs)  # noqa: T201
+    """Prints at once, traced values by their types, and warns that calls of the compiled code will not."""
+    warnings.warn(
+        "print() inside a jitted function runs once, while it is traced; print after the call instead", UserWarning, stacklevel=3
+    )
+    print(*args, **kwargs)  # noqa: T201  # the user's print
 
 
 _SENTINEL = object()
@@ -539,9 +547,8 @@ def _table() -> dict[int, Any]:
         import jitgraph.xp as xp
 
         found: dict[Any, Any] = {**NUMPY_TABLE, **getattr(xp, "BUILTIN_TABLE", {})}
-        found.update(iteration.TABLE)
-        for f, body in {getattr: _getattr, setattr: _setattr, type: _type, vars: _vars, print: _print}.items():
-            found[f] = _OwnStandin(body)
+        own = {getattr: _getattr, setattr: _setattr, type: _type, vars: _vars, print: _print}
+        found.update({f: _OwnStandin(body) for f, body in (iteration.BODIES | own).items()})
         table = {id(f): body for f, body in found.items() if not isinstance(f, tuple)}
         _kept.extend(found)
         _standins.update(table)

@@ -158,5 +158,3 @@ def require_float(t: TensorType, name: str, what: str = "grad") -> None:
     if not is_differentiable(t):
         remedy = "convert it to floats, e.g. x.astype(float) or 2.0 for 2, or choose other arguments with argnums"
         raise GradientError(describe(f"{what} needs float inputs, but {name} is {t}", remedy=remedy))
-
-

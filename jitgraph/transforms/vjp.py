@@ -146,12 +146,23 @@ def is_differentiable(t: TensorType) -> bool:
 
 
 def mark_active(ops: Iterable[Operation], active: set[Handle]) -> None:
-    """Add to `active` every float value that depends on an active one, those in regions included."""
+    """Add to `active` every float value that depends on an active one, those in regions included.
+
+    Raises:
+        TraceError: a complex value depends on an active one.
+    """
     for op in ops:
         if op.regions:
             _mark_regions(op, active)
         elif any(x in active for x in op.operands):
-            active.update(r for r in op.results if is_differentiable(r.type))
+            for r in op.results:
+                kind = r.type.dtype.kind
+                if kind == "f":
+                    active.add(r)
+                elif kind == "c":
+                    remedy = "compute with real and imaginary parts as two real arrays"
+                    what = f"no gradient through complex numbers, which {op.defn.name} makes"
+                    raise TraceError(describe(what, getattr(op, "loc", None), remedy=remedy))
 
 
 def _mark_regions(op: Operation, active: set[Handle]) -> None:

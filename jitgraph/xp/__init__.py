@@ -15,10 +15,10 @@ from jitgraph.xp.core import EXPORTS, NUMPY_TABLE
 from jitgraph.xp.scalars import BUILTIN_TABLE
 
 _ALIASES = {
-    "abs": "absolute", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "bitwise_invert": "invert",
-    "bitwise_left_shift": "left_shift", "bitwise_not": "invert", "bitwise_right_shift": "right_shift", "conj": "conjugate",
-    "deg2rad": "radians", "divmod": "divmod_", "mod": "remainder", "pow": "power", "rad2deg": "degrees",
-    "true_divide": "divide",
+    "abs": "absolute", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
+    "bitwise_invert": "invert", "bitwise_left_shift": "left_shift", "bitwise_not": "invert",
+    "bitwise_right_shift": "right_shift", "conj": "conjugate", "deg2rad": "radians", "divmod": "divmod_", "mod":
+    "remainder", "pow": "power", "rad2deg": "degrees", "true_divide": "divide",
 }  # fmt: skip
 for _alias, _name in _ALIASES.items():
     EXPORTS[_alias] = EXPORTS[_name]
@@ -31,6 +31,7 @@ DTYPES = (
 )  # fmt: skip
 _namespace: dict[str, Any] = {k: v for k, v in EXPORTS.items() if k != "linalg_norm"}
 _namespace.update({name: getattr(np, name) for name in (*CONSTANTS, *DTYPES)})
+_namespace.update(BUILTIN_TABLE=BUILTIN_TABLE, NUMPY_TABLE=NUMPY_TABLE)
 globals().update(_namespace)
 
-__all__ = sorted([*_namespace, "BUILTIN_TABLE", "NUMPY_TABLE"])  # noqa: PLE0605  # made from the tables
+__all__ = sorted(_namespace)  # noqa: PLE0605  # made from the tables

@@ -37,7 +37,7 @@ NUMPY_TABLE: dict[Any, Callable[..., Any]] = {}
 EXPORTS: dict[str, Callable[..., Any]] = {}
 
 
-def R(name: str) -> OpDef:
+def R(name: str) -> OpDef:  # noqa: N802  # short, as it is everywhere
     """The operator record of that name."""
     return REGISTRY[name]
 
@@ -48,6 +48,7 @@ def R(name: str) -> OpDef:
 def mode_in(args: Any) -> Mode | None:
     """The mode of the Tensors in nested lists, tuples and dicts of arguments; None if there is no Tensor at all."""
     found: Mode | None = None
+    mode: Mode
     for x in args:
         kind = type(x)
         if kind is Tensor:
@@ -119,9 +120,9 @@ def call_numpy(original: Callable[..., Any], name: str, args: Any, kwargs: Any, 
 
 def translate(error: Exception, name: str, args: Sequence[Any]) -> Exception:
     """NumPy's error as ours, with the operation and its operands named."""
-    if isinstance(error, errors.JitgraphError) or type(error) not in _TRANSLATED:
-        if not isinstance(error, (np.exceptions.AxisError, TypeError)) or isinstance(error, errors.JitgraphError):
-            return error
+    known = type(error) in _TRANSLATED or isinstance(error, (np.exceptions.AxisError, TypeError))
+    if isinstance(error, errors.JitgraphError) or not known:
+        return error
     facts = [f"operand {k + 1}: {describe_operand(x)}" for k, x in enumerate(args) if describe_operand(x)]
     text = errors.describe(f"{name}: {error}", facts=facts)
     if isinstance(error, np.exceptions.AxisError):
@@ -201,8 +202,9 @@ def tensor(x: Any, mode: Mode | None = None) -> Tensor:
 
         made = array(x)
         return tensor(made, mode)
-    if mode is EAGER:
-        return wrap(mode, np.asarray(x))
+    if not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
+        x = np.asarray(x)
+        check_dtype(x.dtype, "array")
     return wrap(mode, mode.lift(x))
 
 
@@ -226,7 +228,13 @@ def as_kind(x: Tensor, kind: str) -> Tensor:
         return x
     if mode is EAGER:
         value = plain(x)
-        value = np.asarray(value) if kind == "array" else np.asarray(value)[()] if kind == "np_scalar" else np.asarray(value).item()
+        value = (
+            np.asarray(value)
+            if kind == "array"
+            else np.asarray(value)[()]
+            if kind == "np_scalar"
+            else np.asarray(value).item()
+        )
         return wrap(EAGER, value)
     return apply(R("as_kind"), x, kind=kind)  # type: ignore[no-any-return]
 
@@ -269,7 +277,8 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
         if not can_cast(have, t.dtype, casting):
             raise errors.DTypeError(
                 errors.describe(
-                    f"Cannot cast output from dtype('{have.dtype}') to dtype('{t.dtype}') with casting rule '{casting}'",
+                    f"Cannot cast output from dtype('{have.dtype}') to dtype('{t.dtype}') with casting rule "
+                    f"'{casting}'",
                     _loc(mode),
                     remedy=f"use x = x + y for a new array, or y.astype({t.dtype}).",
                 )
@@ -287,14 +296,20 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
         shape = shape[extra:]
     if len(shape) <= len(t.shape):
         if mode.name == "trace":
-            wanted = mode.broadcast_shape([shape, t.shape], "assignment") if shape else t.shape
-            if all(a == b or mode.builder.prove("==", a, b) for a, b in zip(wanted, t.shape, strict=True)):
+            try:
+                wanted = mode.broadcast_shape([shape, t.shape], "assignment") if shape else t.shape
+            except errors.ShapeError:
+                wanted = (*t.shape, 0)
+            if len(wanted) == len(t.shape) and all(
+                a == b or mode.builder.prove("==", a, b) for a, b in zip(wanted, t.shape, strict=True)
+            ):
                 return mode.stretch(value, t.shape)  # `write` repeats axes of size 1
         elif all(d in (1, e) for d, e in zip(reversed(shape), reversed(t.shape), strict=False)):
             return mode.view(value, IndexMap.broadcast(shape, t.shape))
     raise errors.ShapeError(
         errors.describe(
-            f"could not broadcast input array from shape {shape_text(have.shape)} into shape {shape_text(t.shape)}", _loc(mode)
+            f"could not broadcast input array from shape {shape_text(have.shape)} into shape {shape_text(t.shape)}",
+            _loc(mode),
         )
     )
 
@@ -361,7 +376,11 @@ def axis_of(axis: Any, ndim: int, what: str = "") -> int:
     k = operator.index(axis)
     if not -ndim <= k < ndim:
         loc = _current_loc()
-        raise errors.AxisError(errors.describe(f"{what + ': ' if what else ''}axis {k} is out of bounds for array of dimension {ndim}", loc))
+        raise errors.AxisError(
+            errors.describe(
+                f"{what + ': ' if what else ''}axis {k} is out of bounds for array of dimension {ndim}", loc
+            )
+        )
     return k + ndim if k < 0 else k
 
 
@@ -406,12 +425,16 @@ def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
         if isinstance(out, np.ndarray):
             raise errors.TraceError(
                 errors.describe(
-                    "out= is a plain array from outside", _current_loc(), remedy="make it with np.empty_like, or wrap it in jg.Tensor."
+                    "out= is a plain array from outside",
+                    _current_loc(),
+                    remedy="make it with np.empty_like, or wrap it in jg.Tensor.",
                 )
             )
         raise errors.DTypeError("return arrays must be of ArrayType")
     shape = result.type.shape
-    if len(shape) > len(out.type.shape) or (len(shape) == len(out.type.shape) and shape != out.type.shape and 1 not in shape):
+    if len(shape) > len(out.type.shape) or (
+        len(shape) == len(out.type.shape) and shape != out.type.shape and 1 not in shape
+    ):
         mode = result._storage.mode
         for a, b in zip(shape, out.type.shape, strict=False):
             if len(shape) != len(out.type.shape) or not mode.decide("==", a, b):
@@ -442,7 +465,7 @@ def empty_result(mode: Mode, shape: Shape, dtype: np.dtype) -> Tensor:
     """An array of zeros: what uninitialised memory is for us."""
     zero = np.zeros((), dtype)[()]
     if mode is EAGER or mode.name == "tape":
-        return wrap(mode, mode.lift(np.zeros(shape, dtype)))  # type: ignore[arg-type]
+        return wrap(mode, mode.lift(np.zeros(shape, dtype)))
     return make_full(mode, zero, shape, dtype)
 
 

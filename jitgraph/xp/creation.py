@@ -47,7 +47,7 @@ def _mode(*inputs: Any) -> Mode:
 
 
 def _dtype(dtype: Any, what: str, default: Any = np.float64) -> np.dtype:
-    found = np.dtype(default if dtype is None else dtype)
+    found: np.dtype = np.dtype(default if dtype is None else dtype)
     check_dtype(found, what)
     return found
 
@@ -66,7 +66,11 @@ def full_of(mode: Mode, value: Any, shape: Shape, dtype: np.dtype, order: str = 
     value = lift(mode, value)
     if mode.name == "trace" and mode.type_of(value).dtype != dtype:
         (value,) = mode.apply(R("cast"), [value], {"dtype": dtype})
-    return make_full(mode, value, shape, dtype) if mode.name != "tape" else wrap(mode, mode.apply(R("full"), [value], {"shape": shape, "dtype": dtype})[0])
+    return (
+        make_full(mode, value, shape, dtype)
+        if mode.name != "tape"
+        else wrap(mode, mode.apply(R("full"), [value], {"shape": shape, "dtype": dtype})[0])
+    )
 
 
 @numpy_function(np.zeros, creates=True)
@@ -86,7 +90,9 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
 
 
 @numpy_function(np.full, creates=True)
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
+) -> Any:
     mode = _mode(shape, fill_value)
     if dtype is None:
         dtype = fill_value.type.dtype if type(fill_value) is Tensor else np.asarray(fill_value).dtype
@@ -97,17 +103,21 @@ def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> 
     t = tensor(a).type
     mode = _mode(a, shape)
     sizes = t.shape if shape is None else shape_of(shape)
-    fortran = order in ("K", "A") and t.layout.is_f and not t.layout.is_c or order == "F"
+    fortran = (order in ("K", "A") and t.layout.is_f and not t.layout.is_c) or order == "F"
     return full_of(mode, value, sizes, _dtype(dtype, what, t.dtype), "F" if fortran and len(sizes) == t.ndim else "C")
 
 
 @numpy_function(np.zeros_like, views=True)
-def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+def zeros_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
     return _like(a, 0, dtype, order, shape, "zeros_like")
 
 
 @numpy_function(np.ones_like, views=True)
-def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+def ones_like(
+    a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
     return _like(a, 1, dtype, order, shape, "ones_like")
 
 
@@ -120,14 +130,28 @@ def empty_like(
 
 @numpy_function(np.full_like, views=True)
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Any:
     return _like(a, fill_value, dtype, order, shape, "full_like")
 
 
 @numpy_function(np.array, views=True, creates=True)
 def array(
-    object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K", subok: bool = False, ndmin: int = 0, like: Any = None
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    like: Any = None,
 ) -> Any:
     """A fresh array of the elements of nested lists, arrays, numbers and Tensors."""
     mode = _mode(object)
@@ -153,11 +177,13 @@ def fresh(mode: Mode, data: np.ndarray) -> Tensor:
     """A fresh array of the graph with known elements."""
     if mode.name != "trace":
         return wrap(mode, mode.lift(data))
-    if data.size == 0 or (data.ndim and (data == data.reshape(-1)[0]).all() and data.reshape(-1)[0] == data.reshape(-1)[0]):
+    if data.size == 0 or (
+        data.ndim and (data == data.reshape(-1)[0]).all() and data.reshape(-1)[0] == data.reshape(-1)[0]
+    ):
         filler = data.reshape(-1)[0] if data.size else np.zeros((), data.dtype)[()]
         if not (isinstance(filler, np.floating) and filler == 0 and np.signbit(data).any()):
             return make_full(mode, filler, data.shape, data.dtype)
-    return wrap(mode, mode.builder.constant(np.ascontiguousarray(data)))  # type: ignore[attr-defined]
+    return wrap(mode, mode.builder.constant(np.array(data, order="C")))  # type: ignore[attr-defined]
 
 
 def _copied(x: Tensor, dtype: Any, order: str, copy: bool) -> Tensor:
@@ -172,7 +198,7 @@ def _copied(x: Tensor, dtype: Any, order: str, copy: bool) -> Tensor:
 
 def _nested(mode: Mode, items: Sequence[Any]) -> Tensor:
     """Nested lists with Tensors in them: stacked level by level."""
-    from jitgraph.xp.shape import stack
+    from jitgraph.xp.joining import stack
 
     parts: list[Any] = []
     for item in items:
@@ -190,7 +216,9 @@ def _nested(mode: Mode, items: Sequence[Any]) -> Tensor:
 
 
 @numpy_function(np.asarray, np.asanyarray, views=True, creates=True)
-def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None) -> Any:
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
+) -> Any:
     if type(a) is Tensor and copy is not True:
         if dtype is not None and np.dtype(dtype) != a.type.dtype:
             return cast(array_tensor(a), dtype)
@@ -237,7 +265,7 @@ def arange(
     step = 1 if step is None else step
     mode = _mode(start, stop, step)
     if mode_in((start, stop, step)) is None:
-        data = np.arange(start, stop, step, dtype)
+        data: np.ndarray = np.arange(start, stop, step, dtype)  # type: ignore[call-overload]
         if mode is EAGER:
             return wrap(mode, data)
         scalar = data.dtype.type
@@ -249,7 +277,8 @@ def arange(
     if a is not None and b is not None and c is not None and isinstance(mode, TraceMode):
         return iota(mode, start, step, range_length(mode, a, b, c), np.dtype(dtype))
     if not isinstance(mode, TraceMode):
-        return wrap(mode, mode.lift(np.arange(plain(start), plain(stop), plain(step), dtype)))
+        filled: np.ndarray = np.arange(plain(start), plain(stop), plain(step), dtype)  # type: ignore[call-overload]
+        return wrap(mode, mode.lift(filled))
     length = EXPORTS["ceil"](binary("truediv", binary("sub", stop, start), step))
     count = EXPORTS["maximum"](cast(tensor(length), np.int64), 0)
     return iota(mode, start, step, mode.bind(lift(mode, count), "k", 0), np.dtype(dtype))
@@ -280,7 +309,15 @@ def iota(mode: Mode, start: Any, step: Any, size: DimLike, dtype: np.dtype) -> T
 
 @numpy_function(np.linspace, creates=True)
 def linspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device: Any = None
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """NumPy's sequence of operations: arange * step + start, the last element set to `stop`."""
     mode = _mode(start, stop, num)
@@ -291,7 +328,9 @@ def linspace(
     if isinstance(count, int) and count < 0:
         raise errors.ShapeError(f"Number of samples, {count}, must be non-negative.")
     if tensor(start, mode).type.shape or tensor(stop, mode).type.shape:
-        raise errors.TraceError(errors.describe("linspace between arrays has no compiled form", remedy="use a + t * (b - a)."))
+        raise errors.TraceError(
+            errors.describe("linspace between arrays has no compiled form", remedy="use a + t * (b - a).")
+        )
     a, b = (cast(tensor(v, mode), np.float64) for v in (start, stop))
     divisor = count - 1 if endpoint else count
     out_dtype = np.result_type(float) if dtype is None else np.dtype(dtype)
@@ -300,7 +339,11 @@ def linspace(
     step: Any = math.nan
     if mode.decide(">", divisor, 0):
         step = binary("truediv", delta, _number(mode, divisor))
-        spread = EXPORTS["where"](binary("eq", step, 0), binary("mul", binary("truediv", y, _number(mode, divisor)), delta), binary("mul", y, step))
+        spread = EXPORTS["where"](
+            binary("eq", step, 0),
+            binary("mul", binary("truediv", y, _number(mode, divisor)), delta),
+            binary("mul", y, step),
+        )
         y = binary("add", spread, a)
         if endpoint and mode.decide(">", count, 1):
             last = view_of(y, IndexMap((), (AxisMap(count - 1, 0, None),)))
@@ -320,7 +363,9 @@ def _number(mode: Mode, d: DimLike) -> Any:
 
 
 @numpy_function(np.eye, creates=True)
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
+) -> Any:
     mode = _mode(N, M, k)
     rows = size_of(N)
     columns = rows if M is None else size_of(M)
@@ -328,7 +373,9 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C",
     if k == 0 and rows == columns:
         assign(view_of(made, IndexMap((rows,), (AxisMap(0, 1, 0), AxisMap(0, 1, 0)))), 1)
         return made
-    hit = binary("eq", binary("add", _column(iota(mode, 0, 1, rows, np.dtype(int))), k), iota(mode, 0, 1, columns, np.dtype(int)))
+    hit = binary(
+        "eq", binary("add", _column(iota(mode, 0, 1, rows, np.dtype(int))), k), iota(mode, 0, 1, columns, np.dtype(int))
+    )
     assign(made, cast(hit, made.type.dtype))
     return made
 
@@ -366,7 +413,9 @@ def tril(m: Any, k: Any = 0) -> Any:
 @numpy_function(np.triu)
 def triu(m: Any, k: Any = 0) -> Any:
     x = array_tensor(m)
-    mask = tri_mask(x._storage.mode, x.type.shape[-2], x.type.shape[-1], binary("sub", k, 1) if type(k) is Tensor else k - 1)
+    mask = tri_mask(
+        x._storage.mode, x.type.shape[-2], x.type.shape[-1], binary("sub", k, 1) if type(k) is Tensor else k - 1
+    )
     return EXPORTS["where"](mask, x.type.dtype.type(0), x)
 
 
@@ -411,16 +460,18 @@ def diag(v: Any, k: int = 0) -> Any:
 
 @numpy_function(np.indices, creates=True)
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    from jitgraph.xp.shape import stack
+    from jitgraph.xp.joining import stack
 
     mode = _mode(dimensions)
-    grids = meshgrid(*[iota(mode, 0, 1, d, np.dtype(dtype)) for d in shape_of(dimensions)], sparse=sparse, indexing="ij")
+    grids = meshgrid(
+        *[iota(mode, 0, 1, d, np.dtype(dtype)) for d in shape_of(dimensions)], sparse=sparse, indexing="ij"
+    )
     return grids if sparse else stack(grids)
 
 
 @numpy_function(np.vander)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    from jitgraph.xp.shape import stack
+    from jitgraph.xp.joining import stack
 
     v = array_tensor(x)
     count = size_of(N) if N is not None else v.type.shape[0]

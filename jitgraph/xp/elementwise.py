@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,19 +30,18 @@ from jitgraph.xp.core import (
 #: Each ufunc that a record stands for.
 UFUNCS: dict[np.ufunc, str] = {
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.floor_divide: "floordiv",
-    np.remainder: "mod", np.fmod: "fmod", np.power: "pow", np.minimum: "minimum", np.maximum: "maximum", np.fmin: "fmin",
-    np.fmax: "fmax", np.negative: "neg", np.absolute: "abs", np.sign: "sign", np.square: "square",
-    np.reciprocal: "reciprocal", np.sqrt: "sqrt", np.copysign: "copysign", np.equal: "eq", np.not_equal: "ne",
-    np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge", np.isnan: "isnan", np.isinf: "isinf",
-    np.isfinite: "isfinite", np.signbit: "signbit", np.logical_and: "logical_and", np.logical_or: "logical_or",
-    np.logical_xor: "logical_xor", np.logical_not: "logical_not", np.bitwise_and: "bit_and", np.bitwise_or: "bit_or",
-    np.bitwise_xor: "bit_xor", np.invert: "bit_not", np.left_shift: "shift_left", np.right_shift: "shift_right",
-    np.floor: "floor", np.ceil: "ceil", np.trunc: "trunc", np.rint: "rint", np.exp: "exp", np.exp2: "exp2",
-    np.expm1: "expm1", np.log: "log", np.log2: "log2", np.log10: "log10", np.log1p: "log1p", np.sin: "sin", np.cos: "cos",
-    np.tan: "tan", np.sinh: "sinh", np.cosh: "cosh", np.tanh: "tanh", np.arcsin: "arcsin", np.arccos: "arccos",
-    np.arctan: "arctan", np.arctan2: "arctan2",
+    np.remainder: "mod", np.fmod: "fmod", np.power: "pow", np.minimum: "minimum", np.maximum: "maximum",
+    np.fmin: "fmin", np.fmax: "fmax", np.negative: "neg", np.absolute: "abs", np.sign: "sign", np.square:
+    "square", np.reciprocal: "reciprocal", np.sqrt: "sqrt", np.copysign: "copysign", np.equal: "eq",
+    np.not_equal: "ne", np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge", np.isnan:
+    "isnan", np.isinf: "isinf", np.isfinite: "isfinite", np.signbit: "signbit", np.logical_and: "logical_and",
+    np.logical_or: "logical_or", np.logical_xor: "logical_xor", np.logical_not: "logical_not", np.bitwise_and:
+    "bit_and", np.bitwise_or: "bit_or", np.bitwise_xor: "bit_xor", np.invert: "bit_not", np.left_shift:
+    "shift_left", np.right_shift: "shift_right", np.floor: "floor", np.ceil: "ceil", np.trunc: "trunc", np.rint:
+    "rint", np.exp: "exp", np.exp2: "exp2", np.expm1: "expm1", np.log: "log", np.log2: "log2", np.log10:
+    "log10", np.log1p: "log1p", np.sin: "sin", np.cos: "cos", np.tan: "tan", np.sinh: "sinh", np.cosh: "cosh",
+    np.tanh: "tanh", np.arcsin: "arcsin", np.arccos: "arccos", np.arctan: "arctan", np.arctan2: "arctan2",
 }  # fmt: skip
-_UNNAMED = (None, "K", True, "same_kind")
 
 
 def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -52,7 +51,10 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
         out = operands[ufunc.nin]
         operands = operands[: ufunc.nin]
     elif len(operands) < ufunc.nin:
-        raise errors.DTypeError(f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments but {len(operands)} were given")
+        raise errors.DTypeError(
+            f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments but {len(operands)} were "
+            "given"
+        )
     values = [operand(x) for x in operands]
     casting = kwargs.get("casting", "same_kind")
     dtype = kwargs.get("dtype")
@@ -65,15 +67,18 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     return result if out is None else deliver(result, out, casting)
 
 
-def with_loop(ufunc: np.ufunc, values: list[Any], dtype: np.dtype, casting: str) -> list[Any]:
-    """The operands cast to the loop of `ufunc` that gives `dtype`."""
+def with_loop(
+    ufunc: np.ufunc, values: Sequence[Any], dtype: np.dtype | None = None, casting: str = "same_kind"
+) -> list[Any]:
+    """The operands cast to the loop of `ufunc` that NumPy would take, or to the one that gives `dtype`."""
     weak = {"py_bool": bool, "py_int": int, "py_float": float, "py_complex": complex}
     codes = []
     for x in values:
         t = tensor(x).type
         codes.append(weak[t.kind] if t.is_python and t.kind != "py_bool" else t.dtype)
+    chosen: dict[str, Any] = {} if dtype is None else {"signature": (*[None] * len(values), dtype)}
     try:
-        loop = ufunc.resolve_dtypes((*codes, None), signature=(*[None] * len(values), dtype), casting=casting)  # type: ignore[arg-type]
+        loop = ufunc.resolve_dtypes((*codes, None), casting=casting, **chosen)  # type: ignore[arg-type]
     except TypeError as error:
         raise errors.DTypeError(str(error)) from None
     return [cast(tensor(x), t) for x, t in zip(values, loop, strict=False)]
@@ -84,8 +89,13 @@ def select_into(result: Tensor, mask: Any, out: Any) -> Tensor:
     old = out[0] if isinstance(out, tuple) else out
     if old is None:
         mode = result._storage.mode
-        wide = mode.broadcast_shape([result.type.shape, tensor(mask).type.shape], "where") if mode.name == "trace" else (  # type: ignore[attr-defined]
-            np.broadcast_shapes(result.type.shape, tensor(mask).type.shape)  # type: ignore[arg-type]
+        wide = (
+            mode.broadcast_shape([result.type.shape, tensor(mask).type.shape], "where")
+            if mode.name == "trace"
+            # type: ignore[attr-defined]
+            else (
+                np.broadcast_shapes(result.type.shape, tensor(mask).type.shape)  # type: ignore[arg-type]
+            )
         )
         old = empty_result(mode, wide, result.type.dtype)
     chosen = cast(tensor(result), old.type.dtype) if type(old) is Tensor else result
@@ -110,7 +120,9 @@ def _define_ufunc(ufunc: np.ufunc, record: str) -> Callable[..., Any]:
         return ufunc_call(ufunc, record, operands, kwargs)
 
     function.__name__ = function.__qualname__ = label
-    function.__doc__ = f"NumPy's `{label}` on arrays, Tensors and traced values: {R(record).doc}" if record in _registered() else label
+    function.__doc__ = (
+        f"NumPy's `{label}` on arrays, Tensors and traced values: {R(record).doc}" if record in _registered() else label
+    )
     NUMPY_TABLE[ufunc] = function
     EXPORTS[label] = function
     return function
@@ -128,7 +140,9 @@ for _ufunc, _record in UFUNCS.items():
 add, subtract, multiply, divide = (EXPORTS[k] for k in ("add", "subtract", "multiply", "divide"))
 maximum, minimum, square, sqrt, absolute = (EXPORTS[k] for k in ("maximum", "minimum", "square", "sqrt", "absolute"))
 exp, log, log1p, isnan, equal = (EXPORTS[k] for k in ("exp", "log", "log1p", "isnan", "equal"))
-logical_and, logical_or, isfinite, less_equal = (EXPORTS[k] for k in ("logical_and", "logical_or", "isfinite", "less_equal"))
+logical_and, logical_or, isfinite, less_equal = (
+    EXPORTS[k] for k in ("logical_and", "logical_or", "isfinite", "less_equal")
+)
 floor_divide, remainder, rint, trunc = (EXPORTS[k] for k in ("floor_divide", "remainder", "rint", "trunc"))
 
 
@@ -173,7 +187,7 @@ def degrees(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
 @numpy_function(np.logaddexp)
 def logaddexp(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
     """log(exp(x1) + exp(x2)), as NumPy's loop: equal operands (also infinite ones) give x1 + log 2."""
-    a, b = _floating(x1), _floating(x2)
+    a, b = with_loop(np.logaddexp, (x1, x2))
     larger = maximum(a, b)
     tail = log1p(exp(EXPORTS["negative"](absolute(subtract(a, b)))))
     same = add(a, larger.type.dtype.type(math.log(2.0)))
@@ -182,7 +196,7 @@ def logaddexp(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
 
 @numpy_function(np.heaviside)
 def heaviside(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    a = _floating(x1)
+    a, x2 = with_loop(np.heaviside, (x1, x2))
     one, zero = a.type.dtype.type(1), a.type.dtype.type(0)
     value = where(equal(a, zero), x2, where(EXPORTS["less"](a, zero), zero, one))
     return deliver(where(isnan(a), a, value), out)
@@ -190,8 +204,7 @@ def heaviside(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
 
 def _floating(x: Any) -> Tensor:
     """Integers and bools as the float dtype that NumPy's float functions compute them in."""
-    t = tensor(x)
-    return t if t.type.dtype.kind == "f" and not t.type.is_python else cast(t, np.result_type(t.type.dtype, np.float16) if t.type.dtype.itemsize < 4 and t.type.dtype.kind != "f" and t.type.dtype.itemsize > 1 else np.float64)
+    return with_loop(np.fabs, (x,))[0]  # type: ignore[no-any-return]
 
 
 def duplicate(x: Tensor) -> Tensor:
@@ -214,7 +227,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if c.type.dtype.kind != "b":
         c = EXPORTS["not_equal"](c, 0)
     a, b = operand(x), operand(y)
-    if not isinstance(a, Tensor) and not isinstance(b, Tensor) or _all_python(a, b):
+    if (not isinstance(a, Tensor) and not isinstance(b, Tensor)) or _all_python(a, b):
         dtype = np.result_type(*[(v.type.dtype if isinstance(v, Tensor) else v) for v in (a, b)])
         a, b = (cast(tensor(v, c._storage.mode), dtype) for v in (a, b))
     result = apply(R("where"), c, a, b)
@@ -222,11 +235,16 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 
 def _all_python(*values: Any) -> bool:
-    return all(v.type.is_python if type(v) is Tensor else isinstance(v, (bool, int, float)) and not isinstance(v, np.generic) for v in values)
+    return all(
+        v.type.is_python if type(v) is Tensor else isinstance(v, (bool, int, float)) and not isinstance(v, np.generic)
+        for v in values
+    )
 
 
 @numpy_function(np.clip)
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **kwargs: Any) -> Any:
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **kwargs: Any
+) -> Any:
     low = a_min if a_min is not None else min
     high = a_max if a_max is not None else max
     if low is None and high is None:
@@ -253,7 +271,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         return deliver(cast(multiply(rint(half), float(power)), x.type.dtype), out)
     if decimals == 0:
         return rint(x, out=out)
-    power = float(10 ** abs(decimals))  # type: ignore[assignment]
+    power = float(10 ** abs(decimals))
     first, second = (multiply, divide) if decimals > 0 else (divide, multiply)
     return second(rint(first(x, power)), power, out=out)
 
@@ -275,7 +293,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     top = info.max if posinf is None else posinf
     bottom = info.min if neginf is None else neginf
     kind = t.type.dtype.type
-    value = where(isnan(t), kind(nan), where(equal(t, kind(np.inf)), kind(top), where(equal(t, kind(-np.inf)), kind(bottom), t)))
+    value = where(
+        isnan(t), kind(nan), where(equal(t, kind(np.inf)), kind(top), where(equal(t, kind(-np.inf)), kind(bottom), t))
+    )
     if not copy and t.type.kind == "array":
         return deliver(value, t)
     return value if t.type.kind == "array" else as_kind(value, "np_scalar")
@@ -306,7 +326,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
     x, y = tensor(a1), tensor(a2)
     mode = x._storage.mode
-    if x.type.ndim != y.type.ndim or not all(mode.decide("==", p, q) for p, q in zip(x.type.shape, y.type.shape, strict=True)):
+    if x.type.ndim != y.type.ndim or not all(
+        mode.decide("==", p, q) for p, q in zip(x.type.shape, y.type.shape, strict=True)
+    ):
         return False
     same = equal(x, y)
     if equal_nan:
@@ -341,7 +363,9 @@ def _beyond_numpy(name: str) -> Callable[..., Any]:
     def function(x: Any, /) -> Any:
         t = operand(x)
         if type(t) is not Tensor:
-            return call_numpy(defn.evaluate, name, (np.asarray(t) if not isinstance(t, np.generic) else t,), {}, tensors=False)
+            return call_numpy(
+                defn.evaluate, name, (np.asarray(t) if not isinstance(t, np.generic) else t,), {}, tensors=False
+            )
         return np_kind(apply(defn, t))
 
     function.__name__ = function.__qualname__ = name

@@ -60,14 +60,20 @@ def _matched(mode: Mode, a: Tensor, b: Tensor, inner_a: DimLike, inner_b: DimLik
         fits = mode.decide("==", inner_a, inner_b)
     except Undecided:
         assert isinstance(mode, TraceMode)
-        mode.check(mode.compare("eq", inner_a, inner_b), "ValueError", f"{what}: inner sizes differ: {{0}} and {{1}}", inner_a, inner_b)
+        mode.check(
+            mode.compare("eq", inner_a, inner_b),
+            "ValueError",
+            f"{what}: inner sizes differ: {{0}} and {{1}}",
+            inner_a,
+            inner_b,
+        )
         fits = True
     if not fits:
         last = a.type.ndim - 1
         raise errors.ShapeError(
             errors.describe(
-                f"{what}: inner dimensions differ: the left operand has {inner_a} on axis {last}, the right one {inner_b} on "
-                f"axis {axis_b}",
+                f"{what}: inner dimensions differ: the left operand has {inner_a} on axis {last}, the right one {inner_b} "
+                f"on axis {axis_b}",
                 mode.locate() if isinstance(mode, TraceMode) else None,
                 facts=(f"left:  {a.type}", f"right: {b.type}"),
                 remedy=f"give the right operand {inner_a} on axis {axis_b}, or the left one {inner_b} on axis {last}.",
@@ -78,12 +84,16 @@ def _matched(mode: Mode, a: Tensor, b: Tensor, inner_a: DimLike, inner_b: DimLik
 
 
 @numpy_function(np.matmul)
-def matmul(x1: Any, x2: Any, /, out: Any = None, *, casting: str = "same_kind", dtype: Any = None, **kwargs: Any) -> Any:
+def matmul(
+    x1: Any, x2: Any, /, out: Any = None, *, casting: str = "same_kind", dtype: Any = None, **kwargs: Any
+) -> Any:
     _, a, b = _pair(x1, x2)
     for number, t in enumerate((a, b)):
         if not t.type.shape:
             raise errors.ShapeError(
-                errors.describe(f"matmul: Input operand {number} does not have enough dimensions (has 0, needs 1)", _place(t))
+                errors.describe(
+                    f"matmul: Input operand {number} does not have enough dimensions (has 0, needs 1)", _place(t)
+                )
             )
     if dtype is not None:
         from jitgraph.xp.core import cast
@@ -102,7 +112,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
         return deliver(multiply(x, y), out)
-    if y.type.ndim <= 2 or x.type.ndim == 1 and y.type.ndim == 1:
+    if y.type.ndim <= 2 or (x.type.ndim == 1 and y.type.ndim == 1):
         return deliver(product_of(x, y, "dot"), out)
     ndim = y.type.ndim
     return deliver(_contract(x, moveaxis(y, ndim - 2, 0), 1), out)
@@ -164,7 +174,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     for i, j in zip(left, right, strict=True):
         p, q = x.type.shape[i], y.type.shape[j]
         if p != q and not x._storage.mode.decide("==", p, q):
-            raise errors.ShapeError(f"shape-mismatch for sum: {shape_text(x.type.shape)} and {shape_text(y.type.shape)}")
+            raise errors.ShapeError(
+                f"shape-mismatch for sum: {shape_text(x.type.shape)} and {shape_text(y.type.shape)}"
+            )
     made = _contract(transpose(x, [*kept_x, *left]), transpose(y, [*right, *kept_y]), len(left))
     return array_tensor(made)
 
@@ -180,7 +192,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         axisa = axisb = axisc = axis
     mode = mode_in((a, b))
     x, y = moveaxis(array_tensor(a, mode), axisa, -1), moveaxis(array_tensor(b, mode), axisb, -1)
-    if x.type.shape[-1] != 3 or y.type.shape[-1] != 3:
+    if not all(v._storage.mode.decide("==", v.type.shape[-1], 3) for v in (x, y)):
         raise errors.ShapeError("incompatible vector sizes for cross product (both axes must have size 3)")
     from jitgraph.xp.indexing import getitem
 
@@ -222,5 +234,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 def _no_norm(ord: Any, axes: Sequence[int], t: Tensor) -> errors.TraceError:
     return errors.TraceError(
-        errors.describe(f"the norm of order {ord} over axes {tuple(axes)} has no compiled form", _place(t), remedy="wrap it with jg.host.")
+        errors.describe(
+            f"the norm of order {ord} over axes {tuple(axes)} has no compiled form",
+            _place(t),
+            remedy="wrap it with jg.host.",
+        )
     )

@@ -21,8 +21,8 @@ from jitgraph.tensor import (
     plain,
     view_of,
 )
-from jitgraph.xp import creation, elementwise, indexing, linalg, operators, reductions, scalars, shape
-from jitgraph.xp.core import NUMPY_TABLE, R, array_tensor, call_numpy, deliver, fit, mode_in, rewrap, unwrap
+from jitgraph.xp import creation, elementwise, indexing, joining, linalg, operators, reductions, scalars, shape, writes
+from jitgraph.xp.core import EXPORTS, NUMPY_TABLE, R, array_tensor, call_numpy, deliver, fit, mode_in, rewrap, unwrap
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -31,16 +31,20 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     if isinstance(out, tuple) and len(out) == 1:
         kwargs = {**kwargs, "out": out[0]}
         target = out[0]
-        if isinstance(target, np.ndarray) and type(target) is not Tensor:
+        if type(target) is not Tensor and isinstance(target, np.ndarray):
             return _into_plain(ufunc, method, inputs, kwargs, target)
     body = NUMPY_TABLE.get(ufunc if method == "__call__" else (ufunc, method))
     if body is not None:
         return body(*inputs, **kwargs)
     function = ufunc if method == "__call__" else getattr(ufunc, method)
-    return without_operator(function, f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), inputs, kwargs)
+    return without_operator(
+        function, f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), inputs, kwargs
+    )
 
 
-def _into_plain(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], target: np.ndarray) -> Any:
+def _into_plain(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], target: np.ndarray
+) -> Any:
     """`array += tensor`: eager data is written; what is recorded or traced cannot be."""
     mode = mode_in(inputs)
     if mode is None or mode is EAGER:
@@ -71,7 +75,11 @@ def without_operator(func: Callable[..., Any], name: str, args: tuple[Any, ...],
     mode = mode_in(args) or mode_in(tuple(kwargs.values()))
     if isinstance(mode, TraceMode):
         return mode.unsupported(name, args, kwargs, func)
-    if mode is not None and mode is not EAGER and any(type(x) is Tensor and x.requires_grad for x in (*args, *kwargs.values())):
+    if (
+        mode is not None
+        and mode is not EAGER
+        and any(type(x) is Tensor and x.requires_grad for x in (*args, *kwargs.values()))
+    ):
         raise errors.GradientTypeError(
             errors.describe(f"{name} has no gradient here", remedy="use x.numpy(), through which no gradient flows.")
         )
@@ -121,7 +129,9 @@ def copy(x: Tensor, order: str = "C") -> Any:
     return creation.array(x, order=order)
 
 
-def astype(x: Tensor, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+def astype(
+    x: Tensor, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
     if x._storage.mode is EAGER and not copy and plain(x).dtype == np.dtype(dtype):
         return x
     if x._storage.mode is EAGER:
@@ -133,7 +143,7 @@ def item(x: Tensor, *args: Any) -> Any:
     """The Python number of one element."""
     mode = x._storage.mode
     if not isinstance(mode, TraceMode):
-        return _convert(x, "float").item(*args)
+        return plain(x).item(*args) if isinstance(plain(x), (np.ndarray, np.generic)) else plain(x)
     if args:
         key = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
         x = indexing.getitem(x, key if len(key) == x.type.ndim else (shape.ravel(x), key)[1])
@@ -151,7 +161,7 @@ def tolist(x: Tensor) -> Any:
         if not x.type.shape:
             return item(x)
         return [tolist(part) if type(part) is Tensor else part for part in indexing.iterate(x)]
-    return _convert(x, "float").tolist()
+    return plain(x).tolist()
 
 
 def view(x: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -196,11 +206,11 @@ def squeeze(x: Tensor, axis: Any = None) -> Any:
 
 
 def repeat(x: Tensor, repeats: Any, axis: Any = None) -> Any:
-    return shape.repeat(x, repeats, axis)
+    return joining.repeat(x, repeats, axis)
 
 
 def cumulative(name: str) -> Callable[..., Any]:
-    return lambda x, axis=None, dtype=None, out=None: reductions.EXPORTS[name](x, axis=axis, dtype=dtype, out=out)
+    return lambda x, axis=None, dtype=None, out=None: EXPORTS[name](x, axis=axis, dtype=dtype, out=out)
 
 
 def dot(x: Tensor, b: Any, out: Any = None) -> Any:
@@ -212,7 +222,7 @@ def compress(x: Tensor, condition: Any, axis: Any = None, out: Any = None) -> An
 
 
 def put(x: Tensor, indices: Any, values: Any, mode: str = "raise") -> None:
-    indexing.put(x, indices, values, mode)
+    writes.put(x, indices, values, mode)
 
 
 def flatten(x: Tensor, order: str = "C") -> Any:
@@ -242,7 +252,7 @@ def _rounding(original: Callable[..., Any]) -> Callable[..., Any]:
             table = scalars.BUILTIN_TABLE if original is round else NUMPY_TABLE
             return table[original](x, *args)
         if original is round and x.type.shape:
-            return elementwise.EXPORTS["round"](x, *args)
+            return EXPORTS["round"](x, *args)
         return original(_convert(x, "float"), *args)
 
     return method
@@ -250,17 +260,19 @@ def _rounding(original: Callable[..., Any]) -> Callable[..., Any]:
 
 FRONT = SimpleNamespace(
     **operators.METHODS,
-    __getitem__=indexing.getitem, __setitem__=indexing.setitem, __floor__=_rounding(math.floor),
+    __getitem__=indexing.getitem, __setitem__=writes.setitem, __floor__=_rounding(math.floor),
     __ceil__=_rounding(math.ceil), __trunc__=_rounding(math.trunc), __round__=_rounding(round),
-    array_ufunc=array_ufunc, array_function=array_function, fit=fit, iterate=iterate, matrix_transpose=shape.matrix_transpose,
+    array_ufunc=array_ufunc, array_function=array_function, fit=fit, iterate=iterate,
+    matrix_transpose=shape.matrix_transpose,
     sum=reductions.sum, prod=reductions.prod, max=reductions.max, min=reductions.min, mean=reductions.mean,
     var=reductions.var, std=reductions.std, any=reductions.any, all=reductions.all, argmax=reductions.argmax,
     argmin=reductions.argmin, ptp=reductions.ptp, cumsum=cumulative("cumsum"), cumprod=cumulative("cumprod"),
     reshape=reshape, transpose=transpose, ravel=shape.ravel, flatten=flatten, squeeze=squeeze, swapaxes=shape.swapaxes,
-    diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=view, clip=clip,
-    conj=conj, conjugate=conj, real=real, imag=imag, flat=flat, dot=dot, take=indexing.take, compress=compress,
-    nonzero=indexing.nonzero, put=put, trace=linalg.trace, round=elementwise.EXPORTS["round"], is_integer=is_integer,
-    as_integer_ratio=_python_method("as_integer_ratio"), hex=_python_method("hex"), bit_length=_python_method("bit_length"),
+    diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=view,
+    clip=clip, conj=conj, conjugate=conj, real=real, imag=imag, flat=flat, dot=dot, take=indexing.take, compress=compress,
+    nonzero=indexing.nonzero, put=put, trace=linalg.trace, round=EXPORTS["round"], is_integer=is_integer,
+    as_integer_ratio=_python_method("as_integer_ratio"), hex=_python_method("hex"),
+    bit_length=_python_method("bit_length"),
     bit_count=_python_method("bit_count"),
 )  # fmt: skip
 for _name in METHODS:

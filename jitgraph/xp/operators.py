@@ -105,8 +105,12 @@ def _with_list(name: str, a: Any, b: Any) -> Any:
     if name in ("mul", "add") and type(number) is Tensor and number.type.is_python and isinstance(items, (list, tuple)):
         if name == "mul" and number.type.kind in ("py_int", "py_bool"):
             return items * operator.index(number)
-        raise errors.DTypeError(f"unsupported operand type(s) for {_SYMBOLS[name]}: {describe_operand(a)} and {describe_operand(b)}")
-    return binary(name, tensor(a) if isinstance(a, (list, tuple)) else a, tensor(b) if isinstance(b, (list, tuple)) else b)
+        raise errors.DTypeError(
+            f"unsupported operand type(s) for {_SYMBOLS[name]}: {describe_operand(a)} and {describe_operand(b)}"
+        )
+    return binary(
+        name, tensor(a) if isinstance(a, (list, tuple)) else a, tensor(b) if isinstance(b, (list, tuple)) else b
+    )
 
 
 def is_python(x: Any) -> bool:
@@ -266,7 +270,9 @@ def _python_power(mode: TraceMode, a: Any, b: Any, floating: bool) -> Any:
         real = apply_(R("logical_or"), real, apply_(R("isnan"), x)[0])[0]
         mode.check(real, "deoptimise", "a fractional power of a negative number is complex")
     result = apply_(R("square"), x)[0] if known == 2.0 else apply_(R("pow"), x, y)[0]
-    fine = apply_(R("logical_or"), apply_(R("isfinite"), result)[0], apply_(R("logical_not"), apply_(R("isfinite"), x)[0])[0])[0]
+    fine = apply_(
+        R("logical_or"), apply_(R("isfinite"), result)[0], apply_(R("logical_not"), apply_(R("isfinite"), x)[0])[0]
+    )[0]
     if known is None:
         fine = apply_(R("logical_or"), fine, apply_(R("logical_not"), apply_(R("isfinite"), y)[0])[0])[0]
     mode.check(fine, "OverflowError", _POW_OVERFLOW)
@@ -304,7 +310,9 @@ def ufunc_power(a: Any, b: Any) -> Any:
     mode = mode_of((a, b))
     exponent, base = _number(b), tensor(a, mode)
     strong = tensor(b, mode).type if exponent is None or not is_python(b) else None
-    if base.type.dtype.kind in "iub" and (strong.dtype.kind == "i" if strong is not None else isinstance(exponent, int)):
+    if base.type.dtype.kind in "iub" and (
+        strong.dtype.kind == "i" if strong is not None else isinstance(exponent, int)
+    ):
         message = "Integers to negative integer powers are not allowed."
         if exponent is not None:
             if exponent < 0:

@@ -1,4 +1,4 @@
-"""Reductions with `axis`, `dtype`, `out`, `keepdims`, `initial`, `where`; mean, var and std in NumPy's order of operations."""
+"""Reductions with `axis`, `dtype`, `out`, `keepdims`, `initial`, `where`; mean, var and std in NumPy's sequence of steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply, dim_tensor, lift, wrap
+from jitgraph.tensor import Tensor, apply, dim_tensor
 from jitgraph.xp.core import (
     EXPORTS,
     NUMPY_TABLE,
@@ -30,7 +30,8 @@ from jitgraph.xp.core import (
     product,
     tensor,
 )
-from jitgraph.xp.elementwise import absolute, divide, multiply, sqrt, square, subtract, where as where_
+from jitgraph.xp.elementwise import divide, multiply, sqrt, square, subtract
+from jitgraph.xp.elementwise import where as where_
 from jitgraph.xp.operators import binary
 from jitgraph.xp.shape import ravel, reshape_to, stretched
 
@@ -64,7 +65,11 @@ def reduce_with(
     elif record in ("reduce_max", "reduce_min", "argmax", "argmin") and not _given(initial):
         _require_elements(x, axes, name)
     if not x.type.ndim:
-        result: Tensor = np_kind(as_kind(x, "np_scalar")) if record not in ("reduce_any", "reduce_all") else EXPORTS["not_equal"](x, 0)
+        result: Tensor = (
+            np_kind(as_kind(x, "np_scalar"))
+            if record not in ("reduce_any", "reduce_all")
+            else EXPORTS["not_equal"](x, 0)
+        )
         if record in ("reduce_sum", "reduce_prod"):
             result = apply(R(record), array_tensor(x), axes=(), keepdims=False)
     else:
@@ -84,7 +89,10 @@ def _identity(record: str, dtype: np.dtype, initial: Any, name: str) -> Any:
     if record in ("reduce_any", "reduce_all"):
         return record == "reduce_all" if dtype.kind == "b" else dtype.type(record == "reduce_all")
     if not _given(initial):
-        raise errors.ShapeError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'")
+        raise errors.ShapeError(
+            f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify "
+            "'initial'"
+        )
     low = record == "reduce_max"
     if dtype.kind == "f":
         return dtype.type(-np.inf if low else np.inf)
@@ -109,30 +117,48 @@ def _require_elements(x: Tensor, axes: Sequence[int], name: str) -> None:
         mode.check(mode.compare("gt", count, 0), "ValueError", message)
         return
     if empty and not whole:
-        raise errors.ShapeError(errors.describe(f"{name}: {message}", mode.locate() if isinstance(mode, TraceMode) else None))
+        raise errors.ShapeError(
+            errors.describe(f"{name}: {message}", mode.locate() if isinstance(mode, TraceMode) else None)
+        )
 
 
 @numpy_function(np.sum)
 def sum(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _MISSING,
+    initial: Any = _MISSING,
+    where: Any = _MISSING,
 ) -> Any:
     return reduce_with("reduce_sum", a, axis, dtype, out, keepdims, initial, where, "sum")
 
 
 @numpy_function(np.prod)
 def prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = _MISSING,
+    initial: Any = _MISSING,
+    where: Any = _MISSING,
 ) -> Any:
     return reduce_with("reduce_prod", a, axis, dtype, out, keepdims, initial, where, "prod")
 
 
 @numpy_function(np.max, np.amax)
-def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING) -> Any:
+def max(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING
+) -> Any:
     return reduce_with("reduce_max", a, axis, None, out, keepdims, initial, where, "max")
 
 
 @numpy_function(np.min, np.amin)
-def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING) -> Any:
+def min(
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING
+) -> Any:
     return reduce_with("reduce_min", a, axis, None, out, keepdims, initial, where, "min")
 
 
@@ -174,7 +200,7 @@ def _count(x: Tensor, axes: Sequence[int], mask: Any, keep: bool) -> Any:
 
 
 def _divide_by(total: Tensor, count: Any, dtype: Any) -> Tensor:
-    """total / count by an `intp` scalar or array, rounded to `dtype`: float32 sums are divided in float64, as in NumPy."""
+    """total / count by an `intp` scalar or array, cast to `dtype`: float32 sums are divided in float64, as NumPy does."""
     if isinstance(count, int):
         divisor: Any = np.intp(count)
     elif type(count) is Tensor:
@@ -186,7 +212,9 @@ def _divide_by(total: Tensor, count: Any, dtype: Any) -> Tensor:
 
 
 @numpy_function(np.mean)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING) -> Any:
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING
+) -> Any:
     x = _operand(a)
     keep = bool(keepdims) if _given(keepdims) else False
     axes = axes_of(axis, x.type.ndim, "mean")
@@ -204,7 +232,9 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     return deliver(result, out, "unsafe")
 
 
-def variance(a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, mean_given: Any, correction: Any) -> Tensor:
+def variance(
+    a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, mean_given: Any, correction: Any
+) -> Tensor:
     """NumPy's `_var`: the mean with kept axes, differences, their squares, the sum, the division."""
     x = _operand(a)
     keep = bool(keepdims) if _given(keepdims) else False
@@ -271,7 +301,11 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
             return result, full
         return result
     w = tensor(weights, x._storage.mode)
-    dtype = np.result_type(x.type.dtype, w.type.dtype, np.float64) if x.type.dtype.kind in "iub" else np.result_type(x.type.dtype, w.type.dtype)
+    dtype = (
+        np.result_type(x.type.dtype, w.type.dtype, np.float64)
+        if x.type.dtype.kind in "iub"
+        else np.result_type(x.type.dtype, w.type.dtype)
+    )
     if w.type.ndim != x.type.ndim:
         if axis is None:
             raise errors.DTypeError("Axis must be specified when shapes of a and weights differ.")
@@ -335,7 +369,9 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
 
 
 @numpy_function(np.cumulative_sum)
-def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+def cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
     t = tensor(x)
     if axis is None and t.type.ndim != 1:
         raise errors.ShapeError("For arrays which have more than one dimension ``axis`` argument is required.")
@@ -343,7 +379,9 @@ def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any =
     if include_initial:
         k = axis_of(0 if axis is None else axis, result.type.ndim)
         shape = result.type.shape
-        zero = EXPORTS["zeros_like"](result, shape=tuple(dim_tensor(result._storage.mode, 1 if i == k else d) for i, d in enumerate(shape)))
+        zero = EXPORTS["zeros_like"](
+            result, shape=tuple(dim_tensor(result._storage.mode, 1 if i == k else d) for i, d in enumerate(shape))
+        )
         result = EXPORTS["concatenate"]([zero, result], axis=k)
     return deliver(result, out)
 
@@ -408,7 +446,9 @@ def _nan_masked(name: str, fill: float) -> None:
     """`nansum`, `nanmax`, ...: the reduction with NaN left out."""
     reduction = EXPORTS[name]
 
-    def body(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING) -> Any:
+    def body(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING
+    ) -> Any:
         x = tensor(a)
         if x.type.dtype.kind == "f":
             x = where_(EXPORTS["isnan"](x), x.type.dtype.type(fill), x)
@@ -428,7 +468,13 @@ for _name, _fill in (("sum", 0.0), ("prod", 1.0)):
 
 def _reduce_method(record: str) -> Callable[..., Any]:
     def reduce(
-        array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _MISSING, where: Any = True
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = _MISSING,
+        where: Any = True,
     ) -> Any:
         return reduce_with(record, array, axis, dtype, out, keepdims, initial, where, record.split("_")[1])
 
@@ -476,21 +522,21 @@ def _outer_method(ufunc: np.ufunc) -> Callable[..., Any]:
     return outer
 
 
-for _ufunc in [u for u in NUMPY_TABLE if isinstance(u, np.ufunc) and u.nin == 2]:
-    _method(_ufunc, "outer", _outer_method(_ufunc))
+for _binary in [u for u in NUMPY_TABLE if isinstance(u, np.ufunc) and u.nin == 2]:
+    _method(_binary, "outer", _outer_method(_binary))
 
 
 def _at_method(ufunc: np.ufunc) -> Callable[..., Any]:
     def at(a: Any, indices: Any, b: Any = None, /) -> None:
-        from jitgraph.xp.indexing import scatter_at
+        from jitgraph.xp.writes import scatter_at
 
         scatter_at(ufunc, a, indices, b)
 
     return at
 
 
-for _ufunc in (np.add, np.subtract):
-    _method(_ufunc, "at", _at_method(_ufunc))
+_method(np.add, "at", _at_method(np.add))
+_method(np.subtract, "at", _at_method(np.subtract))
 
 
 def sum_of(items: Any, start: Any = 0) -> Any:
@@ -499,5 +545,3 @@ def sum_of(items: Any, start: Any = 0) -> Any:
     for item in items:
         total = binary("add", total, item) if type(total) is Tensor or type(item) is Tensor else total + item
     return total
-
-

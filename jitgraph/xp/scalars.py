@@ -85,7 +85,13 @@ _INT_OF_NAN = _python_message(lambda: int(math.nan))
 _INT_OF_INF = _python_message(lambda: int(math.inf))
 
 
-def _math(name: str, record: str, bad: Callable[[TraceMode, Value], Value] | None = None, message: str = _DOMAIN, overflows: bool = False) -> None:
+def _math(
+    name: str,
+    record: str,
+    bad: Callable[[TraceMode, Value], Value] | None = None,
+    message: str = _DOMAIN,
+    overflows: bool = False,
+) -> None:
     """`math.<name>` of one argument: `bad(x)` raises ValueError, a result that overflows OverflowError."""
 
     @standin(getattr(math, name), NUMPY_TABLE)
@@ -202,7 +208,9 @@ def hypot(mode: TraceMode, *coordinates: Any) -> Any:
     top = values[0]
     for v in values[1:]:
         top = _op(mode, "maximum", top, v)
-    scale = _scalar_where(mode, _op(mode, "logical_and", _op(mode, "gt", top, 0.0), _op(mode, "isfinite", top)), top, 1.0)
+    scale = _scalar_where(
+        mode, _op(mode, "logical_and", _op(mode, "gt", top, 0.0), _op(mode, "isfinite", top)), top, 1.0
+    )
     total: Any = 0.0
     for v in values:
         total = _op(mode, "add", total, _op(mode, "square", _op(mode, "div", v, scale)))
@@ -228,7 +236,9 @@ def _to_integer(mode: TraceMode, x: Any, rounding: str) -> Any:
     value = as_float(mode, x)
     _unless(mode, _op(mode, "isnan", value), "ValueError", _INT_OF_NAN)
     _unless(mode, _op(mode, "isinf", value), "OverflowError", _INT_OF_INF)
-    mode.check(_op(mode, "lt", _op(mode, "abs", value), 2.0**63), "deoptimise", "Python integer does not fit in 64 bits")
+    mode.check(
+        _op(mode, "lt", _op(mode, "abs", value), 2.0**63), "deoptimise", "Python integer does not fit in 64 bits"
+    )
     whole = _op(mode, rounding, value)
     return wrap(mode, as_python(mode, mode.builder.apply(R("cast"), whole, dtype=dtypes.I64)[0]))
 
@@ -375,7 +385,11 @@ def len_(mode: TraceMode, obj: Any, /) -> Any:
     if type(obj) is not Tensor:
         return len(obj)
     if not obj.type.shape:
-        raise errors.DTypeError("len() of unsized object" if obj.type.kind == "array" else f"object of type '{obj.__class__.__name__}' has no len()")
+        raise errors.DTypeError(
+            "len() of unsized object"
+            if obj.type.kind == "array"
+            else f"object of type '{obj.__class__.__name__}' has no len()"
+        )
     return dim_tensor(mode, obj.type.shape[0])
 
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import jitgraph.ops  # noqa: F401 - fills the registry
 from jitgraph import dtypes
 from jitgraph.errors import DTypeError
+from jitgraph.ir.builder import Builder
+from jitgraph.ir.graph import Graph
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 from jitgraph.ir.scalar_eval import NumpyScalar
@@ -138,6 +140,46 @@ def test_python_numbers_alone_follow_python(name: str, operands: tuple[Any, ...]
     (result,) = REGISTRY[name].infer([constant_type(x) for x in operands], {}).results
     assert result.kind == kind
     assert result.shape == ()
+
+
+SCALARS = [
+    *(scalar_type(d) for d in DTYPES),
+    *(TensorType(d, (3,)) for d in DTYPES),
+    *(python_type(k) for k in ("py_bool", "py_int", "py_float")),
+    TensorType(dtypes.F64, (), "maybe_np_float"),
+]
+
+
+@pytest.mark.parametrize("defn", ELEMENTWISE, ids=lambda d: d.name)
+def test_types_stay_when_operands_have_been_cast(defn: OpDef) -> None:
+    """The rule gives the same answer for the operands as the builder casts them, so that a verifier may ask again."""
+    cast = REGISTRY["cast"]
+    pool = SCALARS if defn.arity < 3 else SCALARS[::3] + SCALARS[-4:]
+    agreed = 0
+    for types in itertools.product(pool, repeat=defn.arity):
+        try:
+            first = defn.infer(types, {})
+        except DTypeError:
+            continue
+        again = [
+            t if d is None or t.dtype == d else cast.infer([t], {"dtype": d}).results[0]
+            for t, d in zip(types, first.operands, strict=True)
+        ]
+        second = defn.infer(again, {})
+        assert second.results == first.results, f"{defn.name} {[str(t) for t in types]}"
+        assert all(d is None or d == t.dtype for t, d in zip(again, second.operands, strict=True))
+        agreed += 1
+    assert agreed
+
+
+def test_a_python_constant_that_is_cast_stays_a_python_number() -> None:
+    graph = Graph("f")
+    x = graph.body.add_arg(python_type("py_float"))
+    total = Builder(graph).add(x, 1)
+    constant = total.producer.operands[1]
+    assert (constant.type, constant.producer.attrs["value"]) == (python_type("py_float"), 1.0)
+    narrow = Builder(graph).add(graph.body.add_arg(TensorType(dtypes.F32, (3,))), 0.1)
+    assert narrow.producer.operands[1].producer.attrs["value"].dtype == dtypes.F32
 
 
 def test_a_float_of_unknown_kind_keeps_it_unless_it_decides_the_dtype() -> None:

@@ -1,5 +1,7 @@
 """Printer and parser: the same text both ways, and all that a graph holds in it."""
 
+# ruff: noqa: E501 - lines of IR text stay whole
+
 from __future__ import annotations
 
 import time
@@ -9,15 +11,15 @@ import pytest
 
 import jitgraph.ops  # noqa: F401
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.graph import Graph, Guard, Op, Result, Site, Symbol
 from jitgraph.ir.dims import symbol
+from jitgraph.ir.graph import Graph, Guard, Op, Result, Site, Symbol
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.parser import ParseError, parse
 from jitgraph.ir.printer import print_graph
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
 from jitgraph.source import SourceLoc
 
-EVERYTHING = r'''
+EVERYTHING = r"""
 graph @f(%x: f64[n, m], %y: f64[n, m]:F, %k: py_int, hidden "mod.g" %g: py_float) -> (fresh 0, argument 0, view_of_argument 1 via [(d0: n - 2) -> (d0 + 1, 0), [n, m]] tensor, dim n + 1, static "a\n") where n >= 0, n != 1, m >= 2, m != 1, index i >= 0, i <= n - 3, value v >= 0 if m >= 2, n < 2*m + 100 @ a.py:1:2 fast_math [nsz, reassoc] {
   %c = constant {value = f32(0.1)} : np.f32 @ a.py:3:4
   %d = constant {value = array f64[5] [nan, -inf, inf, -0.0, 1e-300]} : f64[5]
@@ -45,7 +47,7 @@ graph @f(%x: f64[n, m], %y: f64[n, m]:F, %k: py_int, hidden "mod.g" %g: py_float
   return %r, %a {mutates = [0]}
 }
 site 2 ValueError "unused"
-'''.lstrip()
+""".lstrip()
 
 
 def test_text_comes_back_with_and_without_places() -> None:

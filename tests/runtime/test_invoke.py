@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import threading
@@ -22,10 +23,10 @@ from jitgraph.runtime import engine, invoke, table
 from jitgraph.runtime.invoke import Deoptimise, Executable
 from jitgraph.source import SourceLoc
 from tests.loop_programs import (
-    B,
     F32,
     F64,
     I64,
+    B,
     L,
     array,
     check,
@@ -48,7 +49,11 @@ RNG = np.random.default_rng(3)
 
 def doubled() -> tuple[L.Program, L.Buffer]:
     x, out = array("x", F64, n), array("out", F64, n)
-    body: list[L.Stmt] = [L.Load(var("a"), x, (i,)), let("b", "mul", var("a"), const(2.0)), L.Store(out, (i,), var("b"))]
+    body: list[L.Stmt] = [
+        L.Load(var("a"), x, (i,)),
+        let("b", "mul", var("a"), const(2.0)),
+        L.Store(out, (i,), var("b")),
+    ]
     return program([L.For("i", 0, n, body, role="vector")], [x], [out], dims=[("n", 0, 0)]), out
 
 
@@ -96,9 +101,7 @@ def test_integer_that_does_not_fit_deoptimises() -> None:
 
 def test_scalar_whose_kind_the_run_decides() -> None:
     t = TensorType(F64, (), "maybe_np_float")
-    p = program(
-        [L.SetResult(0, var("a"), var("q", B))], [], [t], scalars=[(var("a"), 0), (var("q", B), 1)]
-    )
+    p = program([L.SetResult(0, var("a"), var("q", B))], [], [t], scalars=[(var("a"), 0), (var("q", B), 1)])
     run = executable(p, 2, [t])
     assert type(run(1.5, True)[0]) is np.float64
     assert type(run(1.5, False)[0]) is float
@@ -142,7 +145,11 @@ def test_unused_arguments_may_be_anything() -> None:
 def test_tables_are_constants_of_the_code() -> None:
     weights, out = array("w", F32, 5), array("out", F32, 5)
     values = np.array([1, -2, 0.5, np.inf, 3], F32)
-    p = program([L.For("i", 0, 5, [L.Load(var("a", F32), weights, (i,)), L.Store(out, (i,), var("a", F32))], role="vector")], [], [out])
+    p = program(
+        [L.For("i", 0, 5, [L.Load(var("a", F32), weights, (i,)), L.Store(out, (i,), var("a", F32))], role="vector")],
+        [],
+        [out],
+    )
     p.tables.append((weights, values))
     check(p, [], [out], [values])
 
@@ -155,7 +162,11 @@ def test_scratch_heap_and_large_row_buffers() -> None:
     x, out = array("x", F64, n), array("out", F64, n)
     for scope, size in (("scratch", n), ("heap", n), ("row", n), ("row", 64)):
         t = array("t", F64, size)
-        first: list[L.Stmt] = [L.Load(var("a"), x, (i,)), let("b", "add", var("a"), const(1.0)), L.Store(t, (i,), var("b"))]
+        first: list[L.Stmt] = [
+            L.Load(var("a"), x, (i,)),
+            let("b", "add", var("a"), const(1.0)),
+            L.Store(t, (i,), var("b")),
+        ]
         second: list[L.Stmt] = [L.Load(var("c"), t, (i,)), L.Store(out, (i,), var("c"))]
         entry: list[L.Stmt] = [
             L.Alloc(t, scope, 64),  # type: ignore[arg-type]
@@ -251,7 +262,22 @@ def test_matrix_product(dtype: np.dtype) -> None:
     one, zero = const(1.0, dtype), const(0.0, dtype)
     call = L.Library(
         name,
-        (101, 111, 111, n, m, k, one, L.Address(a, (0, 0)), k, L.Address(b, (0, 0)), m, zero, L.Address(out, (0, 0)), m),
+        (
+            101,
+            111,
+            111,
+            n,
+            m,
+            k,
+            one,
+            L.Address(a, (0, 0)),
+            k,
+            L.Address(b, (0, 0)),
+            m,
+            zero,
+            L.Address(out, (0, 0)),
+            m,
+        ),
     )
     p = program([call], [a, b], [out], dims=[("n", 0, 0), ("k", 0, 1), ("m", 1, 1)])
     left, right = RNG.standard_normal((5, 7)).astype(dtype), RNG.standard_normal((7, 4)).astype(dtype)
@@ -267,38 +293,33 @@ def test_library_result() -> None:
     check(p, [a, b], [result], [a @ b])
 
 
-def test_fallbacks_compute_what_blas_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fallbacks_compute_what_blas_does() -> None:
     """The stand-ins for a NumPy without OpenBLAS, against the real routines, transposed and strided."""
     if table._blas_library() is None:
         pytest.skip("the stand-ins are all there is")
-    import ctypes
-
     for letter, dtype in (("s", F32), ("d", F64)):
         a, b, c = (RNG.standard_normal((6, 6)).astype(dtype) for _ in range(3))
         x = RNG.standard_normal(12).astype(dtype)
-        address = [v.__array_interface__["data"][0] for v in (a, b, c, x)]
+        at_a, at_b, at_x = (v.__array_interface__["data"][0] for v in (a, b, x))
         calls = {
-            "gemm": lambda r: (101, 112, 111, 4, 5, 6, 1.5, address[0], 6, address[1], 6, 0.5, r, 6),
-            "gemv": lambda r: (101, 112, 6, 4, 2.0, address[0], 6, address[3], 2, 0.0, r, 1),
-            "syrk": lambda r: (101, 121, 111, 4, 6, 1.0, address[0], 6, 0.0, r, 6),
-            "dot": lambda _: (6, address[3], 2, address[1], -1),
+            "gemm": ((101, 112, 111, 4, 5, 6, 1.5, at_a, 6, at_b, 6, 0.5), 6),
+            "gemv": ((101, 112, 6, 4, 2.0, at_a, 6, at_x, 2, 0.0), 1),
+            "syrk": ((101, 121, 111, 4, 6, 1.0, at_a, 6, 0.0), 6),
         }
-        for name, arguments in calls.items():
+        tolerance = 2e-5 if dtype == F32 else 1e-12
+        for name, (arguments, leading) in calls.items():
             full = f"cblas_{letter}{name}"
-            answers = []
-            for function in (None, table._fallback(full)):
-                out = c.copy()
-                at = out.__array_interface__["data"][0]
-                if function is None:
-                    value = table.call(full, list(arguments(at)))
-                else:
-                    result, types = table.signature(full)
-                    value = ctypes.CFUNCTYPE(result, *types)(ctypes.cast(function, ctypes.c_void_p).value)(*arguments(at))
-                answers.append((value, out))
-            if name == "dot":
-                np.testing.assert_allclose(answers[0][0], answers[1][0], rtol=1e-5)
-            else:
-                np.testing.assert_allclose(answers[0][1], answers[1][1], rtol=2e-5 if dtype == F32 else 1e-12)
+            real, ours = c.copy(), c.copy()
+            result, types = table.signature(full)
+            stand_in = ctypes.cast(table._fallback(full), ctypes.c_void_p).value or 0
+            table.call(full, [*arguments, real.__array_interface__["data"][0], leading])
+            ctypes.CFUNCTYPE(result, *types)(stand_in)(*arguments, ours.__array_interface__["data"][0], leading)
+            np.testing.assert_allclose(ours, real, rtol=tolerance)
+        result, types = table.signature(f"cblas_{letter}dot")
+        stand_in = ctypes.cast(table._fallback(f"cblas_{letter}dot"), ctypes.c_void_p).value or 0
+        arguments = (6, at_x, 2, at_b, -1)
+        ours = ctypes.CFUNCTYPE(result, *types)(stand_in)(*arguments)
+        np.testing.assert_allclose(ours, table.call(f"cblas_{letter}dot", list(arguments)), rtol=1e-4)
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------

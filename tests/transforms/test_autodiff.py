@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import namedtuple
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-import jitgraph.ops
-import jitgraph.xp  # noqa: F401 - fills the tables of functions
+import jitgraph.ops  # noqa: F401 - fills the registry
 from jitgraph import autodiff as ad
-from jitgraph.errors import DTypeError, GradientError, GradientTypeError
+from jitgraph import pytree, xp
+from jitgraph.errors import DTypeError, GradientError, GradientTypeError, TraceError
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import symbol
 from jitgraph.ir.graph import Graph, Op, Result, Symbol
@@ -44,15 +44,12 @@ def traced(f, *args):
     mode = TraceMode(Builder(g))
     with use_mode(mode):
         out = f(*[wrap(mode, v) for v in values])
-        flat, structure = jitgraph.pytree.flatten(out)
+        flat, structure = pytree.flatten(out)
         results = [read(x) if isinstance(x, Tensor) else mode.lift(x) for x in flat]
     g.body.append(Op(REGISTRY["return"], results, ()))
     g.results = [Result("fresh", i) for i in range(len(results))]
     verify(g)
-    return jitgraph.pytree.unflatten(structure, interpret(g, args)[0])
-
-
-import jitgraph.pytree  # noqa: E402
+    return pytree.unflatten(structure, interpret(g, args)[0])
 
 
 def slices(x):
@@ -166,7 +163,7 @@ def test_linear_regression():
 
 def test_backward_with_every_intermediate_gradient_visible():
     x = Tensor([-1.0, 2.0, 3.0], requires_grad=True)
-    y = jitgraph.xp.relu(x)
+    y = xp.relu(x)
     y.retain_grad()
     z = np.sum(y)
     z.retain_grad()
@@ -219,7 +216,9 @@ def test_backward_of_an_array_needs_a_cotangent():
 
 
 def test_structures():
-    Point = namedtuple("Point", "a b")
+    class Point(NamedTuple):
+        a: np.ndarray
+        b: np.ndarray
 
     @dataclass
     class Layer:
@@ -281,7 +280,9 @@ def test_vjp_of_a_structure():
 
 
 def test_jacobians():
-    f = lambda x: np.stack([x[0] * x[1], np.sin(x[2]), x[3] * x[4] * x[5]])
+    def f(x):
+        return np.stack([x[0] * x[1], np.sin(x[2]), x[3] * x[4] * x[5]])
+
     expected = np.zeros((3, 6))
     expected[0, :2] = V[1], V[0]
     expected[1, 2] = np.cos(V[2])
@@ -309,7 +310,9 @@ def test_nested_closure():
 
 
 def test_same_value_twice():
-    f = lambda x, y: np.sum(x * np.sin(y))
+    def f(x, y):
+        return np.sum(x * np.sin(y))
+
     np.testing.assert_allclose(ad.grad(f, 0)(V, V), np.sin(V))
     np.testing.assert_allclose(traced(lambda v: ad.grad(f, 1)(v, v), V), V * np.cos(V))
 
@@ -347,6 +350,8 @@ def test_custom_gradient():
         (lambda: ad.grad(lambda x: "no")(1.0), GradientError, "a result is a str, no array and no number"),
         (lambda: ad.grad(lambda x: x, argnums=1)(1.0), GradientError, "argnums names argument 1, but 1 were given"),
         (lambda: ad.grad(lambda x: float(np.sum(x)))(V), GradientTypeError, "converted to a plain float"),
+        (lambda: Tensor(np.ones(3, complex), requires_grad=True), DTypeError, "cannot require a gradient"),
+        (lambda: ad.grad(lambda x: np.sum(np.abs(x * 1j)))(V), TraceError, "no gradient through complex numbers"),
         (lambda: Tensor(np.arange(3), requires_grad=True), DTypeError, "cannot require a gradient"),
     ],
 )
@@ -383,8 +388,39 @@ def test_check_grads_finds_a_wrong_gradient():
         def backward(ctx, gradient):
             return gradient * 2.0
 
-    f = lambda x: Wrong.apply(x) if isinstance(x, Tensor) else np.sin(x)
+    def f(x):
+        return Wrong.apply(x) if isinstance(x, Tensor) else np.sin(x)
+
     with pytest.raises(AssertionError, match="vjp differs"):
         ad.check_grads(f, (V,), modes=("rev",))
     ad.check_grads(np.sin, (V,))
     ad.check_grads(lambda x, k: np.sum(x * k["a"]), (V.astype(np.float32), {"a": V}), order=1)
+
+
+@pytest.mark.parametrize("f", VECTOR, ids=lambda f: f.__name__)
+def test_float32_stays_float32(f):
+    x = V.astype(np.float32)
+    eager, inline = ad.grad(f)(x), traced(ad.grad(f), x)
+    assert eager.dtype == inline.dtype == np.float32
+    np.testing.assert_allclose(eager, ad.grad(f)(V), rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(inline, eager, rtol=2e-6, atol=2e-6)
+
+
+def test_layouts():
+    """Gradients of transposed, reversed and Fortran-ordered inputs."""
+    f = {"F": np.asfortranarray(X), "T": X.T.copy().T, "reversed": X[::-1, ::-1], "strided": np.tile(X, 2)[:, ::2]}
+
+    def loss(x):
+        y = x.T * 2.0
+        y[1:] *= np.sin(x.T[:-1])
+        return np.sum(y * y)
+
+    for x in f.values():
+        np.testing.assert_allclose(ad.grad(loss)(x), numerical(loss, np.ascontiguousarray(x)), rtol=1e-6)
+
+
+def test_empty_and_size_one_axes():
+    assert ad.grad(lambda x: np.sum(x * x))(np.ones((0, 3))).shape == (0, 3)
+    g = ad.grad(lambda x, y: np.sum(x * y), (0, 1))(np.ones((1, 3)), np.full((4, 1), 2.0))
+    np.testing.assert_array_equal(g[0], np.full((1, 3), 8.0))
+    np.testing.assert_array_equal(g[1], np.full((4, 1), 3.0))

@@ -11,11 +11,10 @@ import numpy as np
 
 import jitgraph.xp  # noqa: F401  # gives Tensor its methods
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.dims import Dim, evaluate
+from jitgraph.ir.dims import Dim, evaluate, symbol, symbols
 from jitgraph.ir.graph import Graph, Result, Symbol
 from jitgraph.ir.interpret import interpret
 from jitgraph.ir.layouts import layout_of
-from jitgraph.ir.dims import symbol
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.ir.verifier import verify
@@ -72,7 +71,15 @@ class Traced:
         if type(out) is Tensor:
             at = self.storage_of.get(id(out._storage))
             if at is not None and out.type.kind == "array":
-                return ("view", at, out._steps)
+                names = [str(a) for step in out._steps for a in _bound(self.graph, step)]
+                for name in names:
+                    self.leaves.append(self.mode.dim_value(symbol(name)))
+                return (
+                    "view",
+                    at,
+                    out._steps,
+                    dict(zip(names, range(len(self.leaves) - len(names), len(self.leaves)), strict=True)),
+                )
             self.leaves.append(read(out))
             return ("leaf", len(self.leaves) - 1)
         if isinstance(out, (tuple, list)):
@@ -94,13 +101,24 @@ class Traced:
                 return fresh[node[1]]
             if kind == "view":
                 array = after[node[1]]
+                values = {name: fresh[k] for name, k in node[3].items()}
                 for step in node[2]:
-                    known = step.substitute(env) if hasattr(step, "axes") else tuple(evaluate(d, env) for d in step)
+                    known = (
+                        step.substitute({**env, **values})
+                        if hasattr(step, "axes")
+                        else tuple(evaluate(d, {**env, **values}) for d in step)
+                    )
                     array = view_array(array, known)
                 return array
             return node[1] if kind == "static" else kind(build(x) for x in node[1])
 
         return build(self.tree), after
+
+
+def _bound(graph: Graph, step: Any) -> list[str]:
+    """Symbols in a view step that are no argument's size."""
+    dims = [*step.shape, *(d for m in step.axes for d in (m.offset, m.step))] if hasattr(step, "axes") else list(step)
+    return [name for d in dims for name in symbols(d) if graph.symbols[name].origin != "arg"]
 
 
 def trace(f: Callable[..., Any], *args: Any) -> Traced:
@@ -150,6 +168,18 @@ def check(f: Callable[..., Any], *args: Any, more: tuple[tuple[Any, ...], ...] =
         same(eager, expected, ulp, "eager")
         for t, b in zip(tensors, expected_args, strict=True):
             same(t, b, ulp, "eager argument")
+        recorded = [
+            Tensor(copy.deepcopy(a), requires_grad=True) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else a
+            for a in given
+        ]
+        if any(type(t) is Tensor for t in recorded):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                taped = f(*[copy.deepcopy(a) if isinstance(a, np.ndarray) else a for a in recorded])
+            same(taped, expected, ulp, "recorded")
+            for t, b in zip(recorded, expected_args, strict=True):
+                if type(t) is Tensor:
+                    same(t, b, ulp, "recorded argument")
     return traced
 
 

@@ -32,28 +32,26 @@ EXP: Final[Coefficients] = {
 }
 
 EXP2: Final[Coefficients] = {
-    # 2^r = 1 + r P(r); error 2^-26.3
+    # 2^r = 1 + r ln 2 + r^2 P(r); error 2^-28.2
     "float": (
-        _h("0x1.62e4300000000p-1"),
-        _h("0x1.ebfb940000000p-3"),
-        _h("0x1.c6af9e0000000p-5"),
-        _h("0x1.3b67fa0000000p-7"),
-        _h("0x1.5ef5480000000p-10"),
-        _h("0x1.17bece0000000p-13"),
+        _h("0x1.ebfbdc0000000p-3"),
+        _h("0x1.c6af840000000p-5"),
+        _h("0x1.3b2db00000000p-7"),
+        _h("0x1.5f06680000000p-10"),
+        _h("0x1.41a0ce0000000p-13"),
     ),
-    # 2^r = 1 + r P(r); error 2^-55.7
+    # 2^r = 1 + r ln 2 + r^2 P(r); error 2^-57.7
     "double": (
-        _h("0x1.62e42fefa39efp-1"),
-        _h("0x1.ebfbdff82c5b3p-3"),
-        _h("0x1.c6b08d704a26fp-5"),
-        _h("0x1.3b2ab6fb9dabcp-7"),
-        _h("0x1.5d87fe78456dap-10"),
-        _h("0x1.430913160bb5dp-13"),
-        _h("0x1.ffcbfe72d543bp-17"),
-        _h("0x1.62bfb6b620777p-20"),
-        _h("0x1.b5203821dbefap-24"),
-        _h("0x1.e636afe2e7936p-28"),
-        _h("0x1.f1b18f91edafap-32"),
+        _h("0x1.ebfbdff82c5a1p-3"),
+        _h("0x1.c6b08d704a045p-5"),
+        _h("0x1.3b2ab6fba0775p-7"),
+        _h("0x1.5d87fe78c3821p-10"),
+        _h("0x1.4309130dcbea7p-13"),
+        _h("0x1.ffcbfbc7937d9p-17"),
+        _h("0x1.62bfc9e38c09bp-20"),
+        _h("0x1.b526532443120p-24"),
+        _h("0x1.e617d61497844p-28"),
+        _h("0x1.e7c6a7e72c0b9p-32"),
     ),
 }
 
@@ -380,5 +378,86 @@ ERF_TAIL: Final[Coefficients] = {
         _h("0x1.feed5bfb0ad2cp-33"),
         _h("-0x1.5ea9f5726a163p-37"),
         _h("0x1.c59cb9d9d9fb3p-43"),
+    ),
+}
+
+ERFC: Final[Coefficients] = {
+    # (1 + 2 x) e^(x^2) erfc(x) = P((x - c) / (x + c)), c = 4477/1024; error 2^-23.4
+    "float": (
+        _h("0x1.3a11460000000p+0"),
+        _h("-0x1.19d4760000000p-3"),
+        _h("0x1.e0f3c00000000p-6"),
+        _h("0x1.935ee80000000p-5"),
+        _h("-0x1.68200a0000000p-4"),
+        _h("0x1.7857b00000000p-4"),
+        _h("-0x1.35bd9c0000000p-4"),
+        _h("0x1.7aa3040000000p-5"),
+        _h("-0x1.5efd4c0000000p-6"),
+        _h("0x1.5e98ae0000000p-6"),
+    ),
+    # (1 + 2 x) e^(x^2) erfc(x) = P((x - c) / (x + c)), c = 4477/1024; error 2^-56.7
+    "double": (
+        _h("0x1.3a114603356e6p+0"),
+        _h("-0x1.19d452ef8bd2dp-3"),
+        _h("0x1.e1178a1f11d30p-6"),
+        _h("0x1.934bc384d514fp-5"),
+        _h("-0x1.690ae71a3b498p-4"),
+        _h("0x1.781c588c0ce20p-4"),
+        _h("-0x1.2dc91795a6531p-4"),
+        _h("0x1.8c7d2d64850bap-5"),
+        _h("-0x1.aef0480d6859fp-6"),
+        _h("0x1.7c53d79618fbfp-7"),
+        _h("-0x1.008cec9d5041cp-8"),
+        _h("0x1.b23f4078ffd52p-11"),
+        _h("0x1.d7971a36cd0e8p-17"),
+        _h("-0x1.72db763ad2fffp-14"),
+        _h("0x1.f05bae371693ep-16"),
+        _h("0x1.ed8a2c9c6fc4ep-22"),
+        _h("-0x1.e0cf768322d7dp-19"),
+        _h("0x1.c865db37a6769p-21"),
+        _h("0x1.1d56ee2f205d3p-22"),
+        _h("-0x1.4b9a50a9c8957p-23"),
+        _h("-0x1.c44f6dacbde79p-27"),
+        _h("0x1.128cd9404e921p-26"),
+        _h("0x1.0f12d8b345a7fp-30"),
+    ),
+}
+
+POW_ATANH: Final[Coefficients] = {
+    # atanh(s) = s (1 + z/3 + z^2 P(z)), z = s^2; error 2^-66.3
+    "double": (
+        _h("0x1.9999999999b30p-3"),
+        _h("0x1.2492492457d6bp-3"),
+        _h("0x1.c71c722d64e40p-4"),
+        _h("0x1.745ce9e3e6932p-4"),
+        _h("0x1.3b1eebf11ca73p-4"),
+        _h("0x1.0f7fec094c5dcp-4"),
+        _h("0x1.0e4294b823c98p-4"),
+    ),
+}
+
+POW_LOG2: Final[Coefficients] = {
+    # log2((1 + s) / (1 - s)) = s P(z), z = s^2; for results in float; error 2^-45.1
+    "double": (
+        _h("0x1.71547652b8250p+1"),
+        _h("0x1.ec709dc53dc65p-1"),
+        _h("0x1.2776c291d9f72p-1"),
+        _h("0x1.a61a2fce5f5f4p-2"),
+        _h("0x1.47952f169ad84p-2"),
+        _h("0x1.21b2f9188fb11p-2"),
+    ),
+}
+
+POW_EXP2: Final[Coefficients] = {
+    # 2^r = P(r); for results in float; error 2^-34.5
+    "double": (
+        _h("0x1.ffffffffab9d2p-1"),
+        _h("0x1.62e42ff116a45p-1"),
+        _h("0x1.ebfbe0a4f3139p-3"),
+        _h("0x1.c6b08aae779f5p-5"),
+        _h("0x1.3b29dc143df51p-7"),
+        _h("0x1.5d8a70f62d74ep-10"),
+        _h("0x1.446a43f1e2f31p-13"),
+        _h("0x1.fe17622ae9071p-17"),
     ),
 }

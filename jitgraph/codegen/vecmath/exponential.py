@@ -21,6 +21,7 @@ from jitgraph.codegen.vecmath.function import (
 if TYPE_CHECKING:
     from jitgraph.codegen.assembler import Assembler, V
 
+LN2: Final = float.fromhex("0x1.62e42fefa39efp-1")
 LOG2_E: Final = float.fromhex("0x1.71547652b82fep+0")
 # beyond these the result is infinity, or zero; nothing in between is lost, and scaling can handle the k there are
 EXP_RANGE: Final = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}
@@ -55,7 +56,8 @@ def exp2(a: Assembler, /, *operands: V) -> V:
     x = clamped(a, operands[0], *EXP2_RANGE[operands[0].ty])
     k, k_bits = rounded(a, x, 1.0)
     r = a.fsub(x, k)
-    return scaled(a, a.muladd(r, horner(a, r, EXP2[x.ty]), a.like(1.0, x)), k, k_bits)
+    grown = a.muladd(r, a.like(LN2, r), a.fmul(a.fmul(r, r), horner(a, r, EXP2[x.ty])))
+    return scaled(a, a.fadd(grown, a.like(1.0, x)), k, k_bits)
 
 
 def expm1(a: Assembler, /, *operands: V) -> V:

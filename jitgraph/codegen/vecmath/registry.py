@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from jitgraph.codegen.vecmath import error_function, exponential, hyperbolic, inverse, logarithm, root, trigonometric
+from jitgraph.codegen.vecmath import (
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse,
+    logarithm,
+    power,
+    root,
+    trigonometric,
+)
 from jitgraph.codegen.vecmath.function import VectorFunction, libm_lanes
 
 if TYPE_CHECKING:
@@ -57,5 +66,7 @@ _define("arccosh", hyperbolic.arccosh, 1, 1.0, 1.0, "inverse hyperbolic cosine",
 _define("arctanh", hyperbolic.arctanh, 1, 1.0, 1.0, "inverse hyperbolic tangent", "log1p of two numbers")
 _define("cbrt", root.cbrt, 1, 1.0, 1.0, "cube root", "own minimax polynomial, Householder's and Newton's iterations")
 _define("erf", error_function.erf, 1, 1.0, 1.0, "error function", "own minimax polynomials of erf and of log(erfc)")
-_library("erfc", "erfc", 1, 2.5, 3.0)
-_library("pow", "pow", 2, 1.0, 1.0)
+_define("erfc", error_function.erfc, 1, 1.0, 1.0, "1 - erf(x)", "Shepherd and Laframboise 1981, own coefficients")
+_define(
+    "pow", power.pow_, 2, 1.0, 1.0, "x^y as C's Annex F has it; double without FMA calls C's", "log2 as two numbers"
+)

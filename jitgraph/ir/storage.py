@@ -1,0 +1,83 @@
+"""Storages: chains of versions that may share one piece of memory.
+
+An update (`write`, `scatter_add`, `expand`) makes the next version of its base. Regions hand versions on: what a loop
+carries stays in its storage if each turn yields a version of what it was given; a branch does if both sides do.
+"""
+
+from __future__ import annotations
+
+from jitgraph.ir.dims import DimLike, Facts
+from jitgraph.ir.graph import Value
+from jitgraph.ir.types import AxisMap, IndexMap
+
+#: Ops whose result is the next version of the operand named.
+UPDATES: dict[str, int] = {"write": 1, "scatter_add": 0, "expand": 0}
+
+
+def storage_root(value: Value) -> Value:
+    """The first version of the storage of `value`, going through updates and the regions that make them."""
+    while value.producer is not None:
+        op = value.producer
+        name = op.name
+        if name in UPDATES:
+            value = op.operands[UPDATES[name]]
+        elif name == "kernel":
+            region = op.regions[0]
+            base = storage_root(region.terminator.operands[value.index])
+            if base.block is not region:
+                return value
+            value = op.operands[base.index]
+        elif name in ("for", "while"):
+            body = op.regions[-1]
+            if storage_root(body.terminator.operands[value.index]) is not body.args[value.index]:
+                return value
+            value = op.operands[value.index]
+        elif name == "cond":
+            bases = [storage_root(r.terminator.operands[value.index]) for r in op.regions]
+            if bases[0] is not bases[1]:
+                return value
+            value = bases[0]
+        else:
+            return value
+    return value
+
+
+def storage_argument(value: Value) -> Value | None:
+    """The block argument whose storage `value` is a version of; None if the storage begins at an op."""
+    root = storage_root(value)
+    return root if root.producer is None else None
+
+
+def disjoint(a: IndexMap, b: IndexMap, facts: Facts) -> bool:
+    """Whether it is proven that two views of one base have no element in common."""
+    return any(
+        _apart(_range(p, a), _range(q, b), facts) or _other_residue(p, q) for p, q in zip(a.axes, b.axes, strict=True)
+    )
+
+
+def _range(m: AxisMap, view: IndexMap) -> tuple[DimLike, DimLike] | None:
+    """First and last base index along an axis, in rising order."""
+    if m.axis is None:
+        return m.offset, m.offset
+    if not isinstance(m.step, int):
+        return None
+    end = m.offset + m.step * (view.shape[m.axis] - 1)
+    return (m.offset, end) if m.step >= 0 else (end, m.offset)
+
+
+def _apart(p: tuple[DimLike, DimLike] | None, q: tuple[DimLike, DimLike] | None, facts: Facts) -> bool:
+    return p is not None and q is not None and (facts.is_lt(p[1], q[0]) or facts.is_lt(q[1], p[0]))
+
+
+def _other_residue(p: AxisMap, q: AxisMap) -> bool:
+    """Every other element and the ones between them, say."""
+    difference = p.offset - q.offset
+    return (
+        isinstance(difference, int)
+        and isinstance(p.step, int)
+        and p.step == q.step
+        and p.axis is not None
+        and q.axis is not None
+        and abs(p.step) > 1
+        and difference % p.step != 0
+    )

@@ -1,0 +1,446 @@
+"""Make every update safe in place: afterwards all versions of a storage may share memory.
+
+One walk in program order (one-shot analysis). An update may overwrite its base unless the old elements are needed: by a
+reader behind it, by the next turn of a loop around it, or by reads in the same kernel of other elements than the one
+written. Then, from cheap to dear: the value is stored before it is written (`x[1:] = x[:-1]`), or the base is copied. The
+memory of arguments that the graph does not write, and of constants, is never written.
+
+A `copy` made here has an attr `reason`: why, with the line of the reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from jitgraph.ir.dims import Facts
+from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.opdef import REGISTRY, Trait
+from jitgraph.ir.storage import UPDATES, disjoint, storage_root
+from jitgraph.ir.types import IndexMap
+
+#: Ops whose result, if it has axes, may be the memory of its operand seen in another way.
+_ALIASES = frozenset(["view", "reshape"])
+
+
+def bufferize(graph: Graph) -> bool:
+    """Insert copies where an update cannot be in place; True if one was inserted or a kernel was split."""
+    return _Bufferize(graph).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A value as a view of the version `of`; `map` None if not affine."""
+
+    of: Value
+    map: IndexMap | None
+
+
+class _Bufferize:
+    """State of the walk.
+
+    Attributes:
+        root: for each array, the value at which its storage begins.
+        current: for each storage, the values that hold its latest content (a version and the views of it).
+        written: storages that some update overwrites.
+        seen: arrays that are views of others.
+        number: position of each op in the program.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.changed = False
+        self.root: dict[Value, Value] = {}
+        self.current: dict[Value, list[Value]] = {}
+        self.written: set[Value] = set()
+        self.seen: dict[Value, _Seen] = {}
+        self.number: dict[Op, float] = {}
+        self.mutates = tuple(graph.body.terminator.attrs.get("mutates", ()))
+
+    def run(self) -> bool:
+        count = 0.0
+        for op in self.graph.walk():
+            count += 4
+            self.number[op] = count
+        for arg in self.graph.args:
+            self._begin(arg)
+        self._block(self.graph.body)
+        return self.changed
+
+    # ------------------------------------------------------------------------------------------------------- storages
+
+    def _begin(self, value: Value) -> None:
+        self.root[value] = value
+        self.current[value] = [value]
+
+    def _join(self, value: Value, root: Value) -> None:
+        """`value` has the latest content of the storage."""
+        self.root[value] = root
+        self.current[root].append(value)
+
+    def _next_version(self, value: Value, root: Value) -> None:
+        """`value` is what an update in place leaves in the storage."""
+        self.root[value] = root
+        self.written.add(root)
+        if _block_of(root) is _block_of(value):
+            self.current[root] = [value]
+        else:  # in a branch: the other side begins with the old content
+            self.current[root].append(value)
+
+    # ------------------------------------------------------------------------------------------------------- the walk
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops():
+            self._op(op)
+
+    def _op(self, op: Op) -> None:
+        name = op.name
+        if name in UPDATES:
+            self._update(op)
+        elif name == "kernel":
+            self._kernel(op)
+        elif name in ("for", "while"):
+            self._loop(op)
+        elif name == "cond":
+            self._cond(op)
+        elif name == "return":
+            self._return(op)
+        elif name in _ALIASES and op.result.type.ndim:
+            x = op.operands[0]
+            self._join(op.result, self.root[x])
+            inner = self._view(x)
+            outer = op.attrs.get("map")
+            self.seen[op.result] = _Seen(inner.of, inner.map.then(outer) if inner.map and outer else None)
+        else:
+            for result in op.results:
+                self._begin(result)
+
+    def _view(self, value: Value) -> _Seen:
+        return self.seen.get(value) or _Seen(value, IndexMap.identity(value.type.shape))
+
+    def _update(self, op: Op) -> None:
+        at = UPDATES[op.name]
+        reason = self._conflict(op, op.operands[at], at)
+        if reason is not None:
+            self._copy(op, at, reason)
+        root = self.root[op.operands[at]]
+        for i, value in enumerate(op.operands):
+            if i == at or self.root.get(value) is not root or value.type.ndim == 0:
+                continue
+            if op.name != "write" or not self._same_or_disjoint(value, op.operands[at], op.attrs["map"]):
+                self._copy(op, i, f"what is written overlaps what is read{_at(op)}")
+        self._next_version(op.result, self.root[op.operands[at]])
+
+    def _same_or_disjoint(self, value: Value, base: Value, target: IndexMap) -> bool:
+        """Whether `value`, a view of the storage of `base`, is where it is written already, or none of it is written."""
+        a, b = self._view(value), self._view(base)
+        if a.map is None or b.map is None or a.of.type.shape != b.of.type.shape:
+            return False
+        written = b.map.then(target)
+        return a.map == written or disjoint(a.map, written, self.graph.facts)
+
+    def _conflict(self, op: Op, base: Value, at: int) -> str | None:
+        """Why `op` may not overwrite the storage of its operand `base`; None if it may."""
+        root = self.root[base]
+        if root.producer is None and root.block is self.graph.body and root.index not in self.mutates:
+            return f"the argument {root.name or root.index} is not written by the function"
+        if root.producer is not None and root.producer.name == "constant":
+            return "constants are read-only"
+        loop = _loop_between(op, root)
+        if loop is not None:
+            return f"each turn of the loop starts from the same array{_at(loop)}"
+        here = self.number[op]
+        for value in self.current[root]:
+            for user, i in value.uses:
+                if user is op:
+                    if op.regions and op.name != "kernel" and i != at:
+                        return f"the loop carries it twice{_at(op)}"
+                    continue
+                if self.number.get(user, 0) > here and not _exclusive(user, op):
+                    return f"its old elements are read by {user.name}{_at(user)}"
+        return None
+
+    def _copy(self, op: Op, i: int, reason: str) -> Value:
+        """Make operand `i` of `op` a copy."""
+        old = op.operands[i]
+        copied = self._insert_copy(op, old, reason)
+        op.set_operand(i, copied)
+        return copied
+
+    def _insert_copy(self, before: Op, value: Value, reason: str) -> Value:
+        t = value.type
+        layout = t.layout if t.layout.is_dense else type(t.layout)(t.layout.order)
+        copy = Op(REGISTRY["copy"], (value,), (t.with_shape(t.shape, layout),), {"order": "K", "reason": reason}, (), before.loc)
+        assert before.block is not None
+        before.block.insert_before(before, copy)
+        copy.result.name = value.name
+        self.number[copy] = self.number[before] - 1
+        self._begin(copy.result)
+        self.changed = True
+        return copy.result
+
+    # -------------------------------------------------------------------------------------------------------- kernels
+
+    def _kernel(self, op: Op) -> None:
+        region = op.regions[0]
+        updates = [o for o in region.ops() if o.name in UPDATES]
+        bases = {}
+        for o in updates:
+            base = storage_root(o.operands[UPDATES[o.name]])
+            if base.block is region:
+                bases.setdefault(base, o)
+        for arg in bases:
+            reason = self._conflict(op, op.operands[arg.index], arg.index)
+            if reason is not None:
+                self._copy_base(op, arg, reason)
+        for o in updates:
+            base = storage_root(o.operands[UPDATES[o.name]])
+            if base.block is region and not self._safe_inside(op, o, base):
+                self._take_out(op, o)
+                return
+        for result, value in zip(op.results, region.terminator.operands, strict=True):
+            base = storage_root(value)
+            if base.block is not region:
+                self._begin(result)
+            elif base is value:
+                self._join(result, self.root[op.operands[base.index]])
+            else:
+                self._next_version(result, self.root[op.operands[base.index]])
+
+    def _copy_base(self, op: Op, arg: Value, reason: str) -> None:
+        """Give the updates of a kernel a copy to write into; reads of the old elements stay."""
+        copied = self._insert_copy(op, op.operands[arg.index], reason)
+        region = op.regions[0]
+        fresh = region.add_arg(copied.type, arg.name)
+        i = len(op.operands)
+        op.operands.append(copied)
+        copied.uses[(op, i)] = None
+        for user, k in list(arg.uses):
+            if user.name in UPDATES and k == UPDATES[user.name]:
+                user.set_operand(k, fresh)
+
+    def _safe_inside(self, op: Op, update: Op, base: Value) -> bool:
+        """Whether reads of the base's storage in the kernel meet the old elements.
+
+        All of them have to be in the computation of the value written, at the element where it goes, or under a reduction
+        that is complete before the first write.
+        """
+        if update.name != "write":
+            return True
+        region = op.regions[0]
+        outside = op.operands[base.index]
+        anchor = self._view(outside)
+        if anchor.map is None:
+            return False
+        old: dict[Value, IndexMap | None] = {}
+        latest = update.operands[1]
+        if latest is base:
+            root = self.root[outside]
+            for arg, operand in zip(region.args, op.operands, strict=True):
+                if self.root.get(operand) is root and operand.type.ndim:
+                    known = self._view(operand)
+                    old[arg] = known.map if known.of.type.shape == anchor.of.type.shape else None
+        else:
+            old[latest] = anchor.map
+        target = anchor.map.then(update.attrs["map"])
+        return _Cone(old, target, self.graph.facts, op.attrs.get("rows", 0)).covers(update, region)
+
+    def _take_out(self, op: Op, update: Op) -> None:
+        """The value of `update` is stored first and written behind the kernel; else the kernel's ops stand on their own."""
+        region = op.regions[0]
+        end = region.terminator
+        users = list(update.result.uses)
+        base = update.operands[1]
+        block = op.block
+        assert block is not None
+        if base.block is region and all(user is end for user, _ in users) and len(users) == 1:
+            ((_, k),) = users
+            value = update.operands[0]
+            types = [r.type for r in op.results]
+            types[k] = value.type.with_shape(value.type.shape, value.type.layout)
+            end.set_operand(k, value)
+            self.graph.erase(update)
+            operands, regions = list(op.operands), op.regions
+            kernel = Op(op.defn, operands, types, op.attrs, regions, op.loc)
+            block.insert_before(op, kernel)
+            write = Op(update.defn, (kernel.results[k], operands[base.index]), (op.results[k].type,), update.attrs, (), update.loc)
+            block.insert_before(op, write)
+            for i, (old, new) in enumerate(zip(op.results, kernel.results, strict=True)):
+                old.replace_all_uses_with(write.result if i == k else new)
+            if op.results[k].name:
+                write.result.name = op.results[k].name
+            op.regions = []
+            self.number[kernel], self.number[write] = self.number[op], self.number[op] + 1
+            self.graph.erase(op)
+            self.changed = True
+            self._kernel(kernel)
+            self._update(write)
+            return
+        for arg, operand in zip(region.args, op.operands, strict=True):
+            arg.replace_all_uses_with(operand)
+        moved = [o for o in region.ops() if o is not end]
+        for result, value in zip(op.results, list(end.operands), strict=True):
+            result.replace_all_uses_with(value)
+        end.set_operands(())
+        at = self.number[op]
+        for n, o in enumerate(moved):
+            region.unlink(o)
+            block.insert_before(op, o)
+            self.number[o] = at + n / (len(moved) + 1)
+        op.regions = []
+        self.graph.erase(op)
+        self.changed = True
+        for o in moved:
+            self._op(o)
+
+    # -------------------------------------------------------------------------------------------------------- regions
+
+    def _loop(self, op: Op) -> None:
+        for region in op.regions:
+            for arg in region.args:
+                self._begin(arg)
+            self._block(region)
+        body = op.regions[-1]
+        for k, (result, value) in enumerate(zip(op.results, body.terminator.operands, strict=True)):
+            if result.type.ndim == 0 or storage_root(value) is not body.args[k]:
+                self._begin(result)
+            elif body.args[k] not in self.written:
+                self._join(result, self.root[op.operands[k]])
+            else:
+                reason = self._conflict(op, op.operands[k], k)
+                if reason is not None:
+                    self._copy(op, k, reason)
+                self._next_version(result, self.root[op.operands[k]])
+
+    def _cond(self, op: Op) -> None:
+        for region in op.regions:
+            self._block(region)
+        for k, result in enumerate(op.results):
+            values = [r.terminator.operands[k] for r in op.regions]
+            roots = [storage_root(v) for v in values]
+            if result.type.ndim == 0 or roots[0] is not roots[1] or _block_of(roots[0]) in op.regions:
+                self._begin(result)
+            elif values[0] is values[1]:
+                self._join(result, self.root[roots[0]])
+            else:
+                self._next_version(result, self.root[roots[0]])
+
+    def _return(self, op: Op) -> None:
+        """Results that have to be fresh are no memory of arguments and not the same memory twice."""
+        given: dict[Value, None] = {}
+        for k, value in enumerate(op.operands[: len(op.operands) - len(self.mutates)]):
+            if value.type.kind != "array":
+                continue
+            root = self.root[value]
+            if root.producer is None and root.block is self.graph.body:
+                self._copy(op, k, f"a fresh result would be the memory of the argument {root.name or root.index}")
+            elif root in given:
+                self._copy(op, k, "two fresh results would be the same memory")
+            given[root] = None
+
+
+class _Cone:
+    """The computation of the value of a `write`, inside a kernel: does it read the old elements in a safe way?"""
+
+    def __init__(self, old: Mapping[Value, IndexMap | None], target: IndexMap, facts: Facts, rows: int) -> None:
+        self.old, self.target, self.facts, self.rows = old, target, facts, rows
+
+    def covers(self, update: Op, region: Block) -> bool:
+        """Whether all reads of the old elements are in the value of `update`, each at the element that is written then."""
+        depends: set[Value] = set(self.old)
+        visible = set(self.old)  # those computed where they are read, so that they read when they are used
+        for op in region.ops():
+            if op is not update and any(o in depends for o in op.operands):
+                depends.update(op.results)
+                if not op.defn.has(Trait.REDUCTION) and any(o in visible for o in op.operands):
+                    visible.update(op.results)
+        met: set[Op] = set()
+        value = update.operands[0]
+        start = IndexMap.broadcast(value.type.shape, update.attrs["map"].shape)
+        stack: list[tuple[Value, IndexMap | None, bool]] = [(value, start, False)]
+        done: set[tuple[Value, IndexMap | None, bool]] = set()
+        while stack:
+            item = stack.pop()
+            value, at, reduced = item
+            if item in done or value not in depends:
+                continue
+            done.add(item)
+            if value in self.old:
+                if not self._allowed(value, at, reduced):
+                    return False
+                continue
+            op = value.producer
+            assert op is not None
+            met.add(op)
+            for o in op.operands:
+                stack.append((o, *self._step(op, o, at, reduced)))
+        return all(
+            op is update or op in met or not any(o in visible and not _is_base(op, k) for k, o in enumerate(op.operands))
+            for op in region.ops()
+        )
+
+    def _step(self, op: Op, operand: Value, at: IndexMap | None, reduced: bool) -> tuple[IndexMap | None, bool]:
+        """How the elements of an operand relate to those of the result."""
+        if op.defn.has(Trait.REDUCTION):
+            return IndexMap.identity(operand.type.shape), True
+        if at is None:
+            return None, reduced
+        if op.defn.lower is not None or op.name == "copy":
+            return IndexMap.broadcast(operand.type.shape, op.result.type.shape).then(at), reduced
+        if op.name == "view":
+            whole: IndexMap = op.attrs["map"]
+            return whole.then(at), reduced
+        return None, reduced
+
+    def _allowed(self, value: Value, at: IndexMap | None, reduced: bool) -> bool:
+        if reduced and not self.rows:
+            return True
+        known = self.old[value]
+        if known is None or at is None:
+            return False
+        read = known.then(at)
+        if not reduced:
+            return read == self.target or disjoint(read, self.target, self.facts)
+        return all(
+            any(p == q and p.axis == row for p, q in zip(read.axes, self.target.axes, strict=True))
+            for row in range(self.rows)
+        )
+
+
+def _is_base(op: Op, k: int) -> bool:
+    return UPDATES.get(op.name) == k
+
+
+def _block_of(value: Value) -> Block | None:
+    return value.producer.block if value.producer is not None else value.block
+
+
+def _loop_between(op: Op, root: Value) -> Op | None:
+    """The outermost loop around `op` that the storage begins outside of."""
+    home, block, found = _block_of(root), op.block, None
+    while block is not None and block is not home:
+        parent = block.parent
+        if parent is None:
+            break
+        if parent.name in ("for", "while"):
+            found = parent
+        block = parent.block
+    return found
+
+
+def _exclusive(a: Op, b: Op) -> bool:
+    """Whether the two stand on different sides of a branch."""
+    sides = {parent: block for parent, block in _around(a) if parent.name == "cond"}
+    return any(sides.get(parent, block) is not block for parent, block in _around(b))
+
+
+def _around(op: Op) -> Iterator[tuple[Op, Block]]:
+    """The ops around `op`, each with the region of it that holds `op`."""
+    block = op.block
+    while block is not None and block.parent is not None:
+        yield block.parent, block
+        block = block.parent.block
+
+
+def _at(op: Op) -> str:
+    return f" at {op.loc}" if op.loc is not None else ""

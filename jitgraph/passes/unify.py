@@ -1,0 +1,50 @@
+"""Sizes that a guard says are equal become one symbol, so that the passes behind see equal shapes as equal.
+
+Law: under the guard `m == e`, any `m` may be read as `e`. The guards themselves keep both sides: `prepare` tests them.
+"""
+
+from __future__ import annotations
+
+from jitgraph.ir.dims import Dim, DimLike, split_linear, substitute, symbols
+from jitgraph.ir.graph import Graph
+from jitgraph.ir.transform import Substitution
+
+
+def unify_sizes(graph: Graph) -> bool:
+    """Solve each equality guard for its youngest symbol and substitute it in all types, attributes and results."""
+    env = _solutions(graph)
+    used = {name for a in graph.args for d in a.type.shape for name in symbols(d)} & env.keys()
+    if not used:
+        return False
+    replace = Substitution(env)
+    for arg in graph.args:
+        arg.type = replace.type(arg.type)
+    replace.apply_graph(graph)
+    for known in list(graph.facts.nonnegative):
+        graph.facts.assume_nonnegative(replace.dim(known))
+    for name in env:
+        lower = graph.symbols[name].lower
+        if lower is not None:
+            graph.facts.assume_nonnegative(env[name] - lower)
+    return True
+
+
+def _solutions(graph: Graph) -> dict[str, DimLike]:
+    """Symbol to what it equals, with no symbol on the left appearing on a right."""
+    age = {name: k for k, name in enumerate(graph.symbols)}
+    env: dict[str, DimLike] = {}
+    for guard in graph.guards:
+        if guard.relation != "==":
+            continue
+        difference = substitute(guard.left - guard.right, env)
+        if not isinstance(difference, Dim):
+            continue
+        for name in sorted(symbols(difference), key=lambda s: -age[s]):
+            split = split_linear(difference, name)
+            if split is None or split[0] not in (1, -1):
+                continue
+            solution = -split[1] if split[0] == 1 else split[1]
+            env = {known: substitute(value, {name: solution}) for known, value in env.items()}
+            env[name] = solution
+            break
+    return env

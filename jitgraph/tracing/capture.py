@@ -1,0 +1,631 @@
+"""`trace`: a Python function and example arguments to a `Graph` and what a dispatcher needs to call it again.
+
+    trace(fn, args, kwargs, TraceOptions()) -> Trace
+
+Each dynamic leaf of the call (array, NumPy scalar, Python int or float) is one graph argument, hidden arguments follow.
+The function runs as a rewritten copy (`rewrite`), in a `CaptureMode` whose builder makes the graph. What was learnt on the
+way (Python needs the value of a number; a guarded number is stored) restarts the trace with that decision.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from jitgraph import errors, pytree
+from jitgraph.config import config
+from jitgraph.ir import builder as ir_builder
+from jitgraph.ir.builder import Builder
+from jitgraph.ir.dims import DimLike, symbol, symbols
+from jitgraph.ir.graph import Graph, Result, Symbol, Value
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import IndexMap
+from jitgraph.modes import constant_of
+from jitgraph.pytree import TreeDef
+from jitgraph.source import SourceLoc
+from jitgraph.tensor import Ratio, Storage, Tensor, lift, make, plain, read, use_mode
+from jitgraph.tracing.capture_mode import CaptureMode, Restart
+from jitgraph.tracing.globals import TraceGlobals
+from jitgraph.tracing.hidden import MISSING, Cell, Global, Guard, HiddenArg, Place, Replay
+from jitgraph.tracing.leaves import (
+    SIZE_NAMES,
+    CallSpec,
+    Key,
+    Static,
+    alias_pattern,
+    check_leaf,
+    is_dynamic,
+    leaf_type,
+    type_of_leaf,
+)
+from jitgraph.tracing.outside import Outside
+from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.standins import Tracer
+
+_RESTARTS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """The options of `jit` that change what is traced.
+
+    Attributes:
+        static_argnames: parameters that are static by value.
+        specialize: "shape" makes sizes of arguments literal; "" keeps them symbolic.
+        unroll_limit: longest static `range` that is unrolled; None: `config.unroll_limit`.
+        fast_math: flags for `graph.fast_math`.
+    """
+
+    static_argnames: tuple[str, ...] = ()
+    specialize: str = ""
+    unroll_limit: int | None = None
+    fast_math: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Trace:
+    """A captured function.
+
+    Attributes:
+        graph: see `ir.graph`; its arguments are the leaves `arg_leaves`, then the hidden arguments.
+        in_tree: structure of the call: of `(args,)`, or `(args, kwargs)` with keywords; see `CallSpec.flatten`.
+        keys: `leaf_type` of each leaf.
+        aliases: `alias_pattern` of the leaves: which array arguments were one and the same object.
+        arg_leaves: leaf number of each argument that is not hidden.
+        arg_names: readable names of all arguments, hidden ones included.
+        leaf_values: leaves (by number) of which Python needed the value: it is baked in, and calls must have it.
+        out_tree: structure of the result; its leaves are the first `out_tree.count` of `graph.results`. Further ones
+            are bases of returned views and the values of `replays`.
+        hidden: arguments that are read at call time.
+        replays: stores outside, repeated after each successful call.
+        guards_python: values and objects that were baked in; each has `check() -> bool`.
+        writes: numbers of the arguments that the graph writes to (attr `mutates` of its `return`).
+        held: objects that the trace keeps alive (static arguments whose identity is in the key).
+    """
+
+    graph: Graph
+    in_tree: TreeDef
+    keys: tuple[Key, ...]
+    aliases: tuple[int, ...]
+    arg_leaves: tuple[int, ...]
+    arg_names: tuple[str, ...]
+    leaf_values: dict[int, Any]
+    out_tree: TreeDef
+    hidden: list[HiddenArg]
+    replays: list[Replay]
+    guards_python: list[Guard]
+    writes: tuple[int, ...]
+    held: list[Any] = field(default_factory=list)
+
+    def valid(self, leaves: Sequence[Any]) -> bool:
+        """Whether the live world is still as it was: guards, types of hidden arguments, numbers baked in."""
+        for k, value in self.leaf_values.items():
+            if type(leaves[k]) is not type(value) or leaves[k] != value:
+                return False
+        return all(g.check() for g in self.guards_python) and all(h.fits() for h in self.hidden)
+
+    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+        """The graph's arguments for a call with these leaves: plain arrays and numbers, hidden ones read now."""
+        found = [plain(leaves[k]) for k in self.arg_leaves]
+        found += [plain(h.get()) for h in self.hidden]
+        return found
+
+    def overlaps(self, arguments: Sequence[Any]) -> bool:
+        """Whether an argument that is written shares memory with another one in a way that was not traced."""
+        arrays = [(k, x) for k, x in enumerate(arguments) if isinstance(x, np.ndarray)]
+        return any(
+            k != j and np.may_share_memory(arguments[j], x) for j in self.writes for k, x in arrays
+        )
+
+
+def call_key(leaves: Sequence[Any], tree: TreeDef, specialize: str = "") -> tuple[Any, ...]:
+    """The specialisation key of a call: structure, leaf types, aliasing, static values; sizes only if asked for."""
+    keys = tuple([leaf_type(x) for x in leaves])
+    shapes = tuple([np.shape(plain(x)) for x in leaves if isinstance(x, np.ndarray)]) if specialize == "shape" else ()
+    return (tree, keys, alias_pattern(leaves), shapes)
+
+
+def trace(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: TraceOptions | None = None, spec: CallSpec | None = None
+) -> Trace:
+    """Capture `fn` for arguments like these.
+
+    Args:
+        fn: a Python function, method or callable object; a wrapper's `__wrapped__` is not looked for.
+        spec: made from `fn` and the options once; made here if None.
+
+    Raises:
+        TraceError: the function does something that cannot be captured; the text says where and how to mend it.
+        ShapeError, DTypeError, IndexingError, AxisError: what NumPy would refuse, at the user's line.
+        whatever the function raises for these arguments whatever their data.
+    """
+    options = options or TraceOptions()
+    spec = spec or CallSpec(fn, options.static_argnames)
+    leaves, tree = spec.flatten(args, kwargs)
+    decisions = _Decisions()
+    for _ in range(_RESTARTS):
+        try:
+            return _Capture(fn, options, spec, leaves, tree, decisions).run()
+        except Restart as restart:
+            decisions.add(restart)
+    raise errors.InternalError(f"the trace of {fn} restarts for ever")
+
+
+@dataclass(slots=True)
+class _Decisions:
+    """What earlier attempts of a trace found out."""
+
+    static_leaves: set[int] = field(default_factory=set)
+    lifted: set[str] = field(default_factory=set)
+    fixed: set[str] = field(default_factory=set)
+
+    def add(self, restart: Restart) -> None:
+        if restart.static_leaf >= 0:
+            self.static_leaves.add(restart.static_leaf)
+        if restart.lift:
+            self.lifted.add(restart.lift)
+            self.fixed.discard(restart.lift)
+        if restart.fix:
+            if restart.fix in self.lifted:
+                raise errors.TraceError(
+                    errors.describe(
+                        f"Python needs the value of {restart.fix}, which the function also changes: each call would be traced anew",
+                        remedy="pass it as an argument and return the new value.",
+                    )
+                )
+            self.fixed.add(restart.fix)
+
+
+class _Capture:
+    """One attempt of a trace."""
+
+    def __init__(
+        self, fn: Callable[..., Any], options: TraceOptions, spec: CallSpec, leaves: list[Any], tree: TreeDef, decisions: _Decisions
+    ) -> None:
+        self.fn = fn
+        self.options = options
+        self.leaves, self.tree = leaves, tree
+        self.decisions = decisions
+        name = getattr(fn, "__name__", None) or type(fn).__name__
+        self.graph = Graph(name if name.isidentifier() else "f")
+        self.graph.fast_math = options.fast_math
+        self.mode = CaptureMode(Builder(self.graph))
+        self.outside = Outside(self.mode, self._hidden_argument, decisions.lifted, decisions.fixed)
+        self.mode.outside = self.outside
+        limit = config.unroll_limit if options.unroll_limit is None else options.unroll_limit
+        self.tracer = Tracer(self.mode, self.outside, limit)
+        self.sizes = 0
+        self.names: list[str] = []
+        self.leaf_names = spec.names(tree)
+        self.keys = tuple([leaf_type(x) for x in leaves])
+        self.arg_leaves: list[int] = []
+        self.tensors = False
+        self.inputs: list[Storage] = []
+        self._known: set[str] | None = None
+
+    # --- arguments
+
+    def _size(self, hint: int, arg: int, axis: int) -> DimLike:
+        """The size of an axis of an argument: 1 is literal, others are symbols."""
+        if hint == 1 or self.options.specialize == "shape":
+            return hint
+        taken = self.graph.symbols
+        while True:
+            k = self.sizes
+            name = SIZE_NAMES[k] if k < len(SIZE_NAMES) else f"s{k - len(SIZE_NAMES)}"
+            self.sizes += 1
+            if name not in taken:
+                break
+        self.graph.add_symbol(Symbol(name, "arg", arg, axis, lower=0, not_one=True, hint=hint))
+        return symbol(name)
+
+    def _argument(self, x: Any, key: Key, name: str) -> Tensor:
+        check_leaf(x, key, name)
+        index = len(self.graph.args)
+        shape = np.shape(plain(x))
+        t = type_of_leaf(x, key, [self._size(d, index, k) for k, d in enumerate(shape)])
+        value = self.graph.body.add_arg(t, _identifier(name))
+        writable = t.kind != "array" or bool(plain(x).flags.writeable)
+        storage = Storage(self.mode, value, index, writable)
+        self.inputs.append(storage)
+        self.names.append(name)
+        self.tensors = self.tensors or key[0] == "tensor"
+        return make(storage, (), t)
+
+    def _hidden_argument(self, x: Any, name: str) -> Tensor:
+        return self._argument(x, leaf_type(x), name)
+
+    def _lifted_leaves(self) -> list[Any]:
+        """The leaves as the function sees them."""
+        found: list[Any] = []
+        known: dict[int, Any] = {}
+        for k, (x, key) in enumerate(zip(self.leaves, self.keys, strict=True)):
+            name = self.leaf_names[k] if k < len(self.leaf_names) else f"arg{k}"
+            if not is_dynamic(key) or k in self.decisions.static_leaves:
+                x = x.value if type(x) is Static else x
+                if isinstance(x, np.ndarray) and key[0] == "static":
+                    x = self._static_array(x, name)
+                self.outside.argument_object(x, name)
+                found.append(x)
+                continue
+            data = plain(x)
+            same = known.get(id(data)) if isinstance(data, np.ndarray) else None
+            if same is None:
+                same = self._argument(x, key, name)
+                self.mode.leaf_of[same._storage.value.index] = k
+                self.arg_leaves.append(k)
+                if isinstance(data, np.ndarray):
+                    known[id(data)] = same
+                    self.outside.arrays[id(data)] = (data, same, None)
+                    if data is not x:
+                        self.outside.arrays[id(x)] = (x, same, None)
+            found.append(same)
+        return found
+
+    def _static_array(self, x: Any, name: str) -> Any:
+        if isinstance(x, np.ma.MaskedArray):
+            raise errors.DTypeError(
+                errors.describe(f"argument {name} is a masked array, which is not supported", remedy="pass x.filled(...) and the mask.")
+            )
+        return x
+
+    # --- the run
+
+    def run(self) -> Trace:
+        mode = self.mode
+        token = ir_builder._current.set(mode.builder)
+        try:
+            with use_mode(mode):
+                lifted = self._lifted_leaves()
+                parts = pytree.unflatten(self.tree, lifted)
+                args, kwargs = parts[0], parts[1] if len(parts) > 1 else {}
+                self._check_arity(args, kwargs)
+                arguments = _containers_of(parts)
+                self._owner()
+                result = self.tracer.call(self.fn, *args, **kwargs)
+                if self.tracer.regions.failed is not None:
+                    raise self.tracer.regions.failed
+                self._check_arguments(arguments)
+                return self._finish(result)
+        except errors.JitgraphError as error:
+            if isinstance(error, errors.InternalError):
+                raise
+            raise _at_user_line(error).with_traceback(error.__traceback__) from error.__cause__
+        finally:
+            ir_builder._current.reset(token)
+            mode.closed = True
+
+    def _owner(self) -> None:
+        """A bound method's object, or a callable object, is read at call time."""
+        fn = self.fn
+        if isinstance(fn, MethodType):
+            self.outside.argument_object(fn.__self__, "self")
+        elif not isinstance(fn, FunctionType):
+            self.outside.argument_object(fn, "self")
+
+    def _check_arity(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Python's own TypeError for a wrong call, naming the function."""
+        if isinstance(self.fn, FunctionType | MethodType):
+            try:
+                inspect.signature(self.fn).bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.graph.name}() {error}") from None
+
+    def _check_arguments(self, before: list[tuple[Any, Any]]) -> None:
+        """Lists and dicts that were arguments are copies here: a change of one would be lost."""
+        for container, copy in before:
+            items = list(container.values()) if type(container) is dict else list(container)
+            kept = list(copy.values()) if type(copy) is dict else list(copy)
+            if len(items) != len(kept) or any(a is not b for a, b in zip(items, kept, strict=True)):
+                self.mode.fail(
+                    f"{self.graph.name} changes a {type(container).__name__} that was passed to it",
+                    "return the new values instead; arrays in it may be written in place.",
+                )
+
+    # --- results
+
+    def _finish(self, result: Any) -> Trace:
+        values, out_tree = pytree.flatten(result)
+        replays: list[Replay] = []
+        for place, value in self._stores():
+            if value is MISSING:
+                replays.append(Replay(place))
+                continue
+            leaves, tree = pytree.flatten(value)
+            replays.append(Replay(place, len(values), len(leaves), tree))
+            values += leaves
+        returned: list[Value] = []
+        self._results(values, returned)
+        written = [s for s in self.inputs if s.origin is not None and s.value is not self.graph.args[s.origin]]
+        for s in written:
+            if s.value is None:
+                lift(self.mode, make(s))  # a stale argument: says so
+        writes = tuple(s.origin for s in written if s.origin is not None)
+        self.mode.builder.emit(REGISTRY["return"], [*returned, *(s.value for s in written)], (), {"mutates": writes})
+        hidden = sorted(self.outside.hidden, key=lambda h: h.index)
+        hidden = self._pruned(hidden)
+        self.graph.hidden = [h.name for h in hidden]
+        return Trace(
+            self.graph, self.tree, self.keys, alias_pattern(self.leaves), tuple(self.arg_leaves), tuple(self.names),
+            {k: self.leaves[k] for k in sorted(self.decisions.static_leaves)}, out_tree, hidden, replays, self.outside.guards,
+            self.graph.body.terminator.attrs["mutates"], [x for x, k in zip(self.leaves, self.keys, strict=True) if not is_dynamic(k)],
+        )  # fmt: skip
+
+    def _stores(self) -> list[tuple[Place, Any]]:
+        """What the function stored outside: (place, value)."""
+        found: list[tuple[Place, Any]] = []
+        for namespace in self.tracer.namespaces():
+            for name, value in namespace.stores().items():
+                self.outside.lift_if_stored(name)
+                found.append((Global(namespace.live, name), value))
+            found += [(Global(namespace.live, name), MISSING) for name in namespace.deleted()]
+        for cell, name, value in self.tracer.cell_stores():
+            self.outside.lift_if_stored(name)
+            found.append((Cell(cell, name), value))
+        for place, value in self.outside.changes():
+            self.outside.lift_if_stored(place.text)
+            found.append((place, value))
+        return found
+
+    def _results(self, values: list[Any], returned: list[Value]) -> None:
+        """`graph.results` for each leaf; views of fresh arrays come with their bases as further leaves."""
+        results = self.graph.results
+        bases: dict[Storage, int] = {}
+        for k, x in enumerate(values):
+            if type(x) is Tensor and x.is_traced and x.type.kind == "array" and not x._steps and x._storage.origin is None:
+                bases.setdefault(x._storage, k)
+        extra: list[Storage] = []
+        total = len(values)
+        for k, x in enumerate(values):
+            results.append(self._result(k, x, returned, bases, extra, total))
+        for storage in extra:
+            returned.append(storage.value)
+            results.append(Result("fresh", len(returned) - 1, tensor=self.tensors))
+
+    def _result(
+        self, k: int, x: Any, returned: list[Value], bases: dict[Storage, int], extra: list[Storage], total: int
+    ) -> Result:
+        if type(x) is Poison:
+            x.fail()
+        if isinstance(x, np.ndarray) and type(x) is not Tensor:
+            x = self.outside.known_array(x)
+        if type(x) is not Tensor:
+            self._check_static(x)
+            return Result("static", value=x)
+        if not x.is_traced:
+            return Result("static", value=x)
+        if x._storage.mode is not self.mode:
+            x._storage.mode.apply(None, (), {})  # type: ignore[arg-type]  # stale, or of another trace: says so
+        t = x.type
+        storage = x._storage
+        dim = x._dim
+        if t.kind != "array":
+            if isinstance(dim, Ratio) or dim is None:
+                return self._scalar(x, returned)
+            if self._is_size(dim):
+                return Result("dim", dim=dim)
+            return self._fresh(read(x), returned)
+        steps = x._steps
+        if storage.origin is not None and storage.origin >= 0:
+            if not steps:
+                return Result("argument", storage.origin, tensor=self.tensors)
+            if self._are_sizes(steps):
+                return Result("view_of_argument", storage.origin, steps, tensor=self.tensors)
+            return self._fresh(read(x), returned)
+        if not steps:
+            if bases[storage] != k:
+                return Result("view_of_result", bases[storage], (), tensor=self.tensors)
+            return self._fresh(storage.value, returned)
+        if not self._are_sizes(steps):
+            return self._fresh(read(x), returned)
+        base = bases.get(storage)
+        if base is None:
+            base = total + len(extra)
+            extra.append(storage)
+            bases[storage] = base
+        return Result("view_of_result", base, steps, tensor=self.tensors)
+
+    def _fresh(self, value: Value, returned: list[Value]) -> Result:
+        """A new array or scalar; values that are arguments themselves are copied."""
+        if value.type.kind == "array" and (value.block is self.graph.body or any(v is value for v in returned)):
+            value = self.mode.builder.apply(REGISTRY["copy"], value, order="K")[0]
+        returned.append(value)
+        return Result("fresh", len(returned) - 1, tensor=self.tensors and not value.type.is_python)
+
+    def _scalar(self, x: Tensor, returned: list[Value]) -> Result:
+        value = read(x)
+        if value.block is self.graph.body and x._storage.origin == value.index:
+            return Result("argument", value.index)
+        known = constant_of(value)
+        if known is not None and value.type.is_python:
+            return Result("static", value=known)
+        return self._fresh(value, returned)
+
+    def _is_size(self, d: DimLike) -> bool:
+        """Made of symbols that are known when the graph returns: argument sizes, and what its own block binds."""
+        if self._known is None:
+            bound = {op.attrs["symbol"] for op in self.graph.body.ops() if "symbol" in op.attrs}
+            self._known = bound | {s.name for s in self.graph.symbols.values() if s.origin == "arg"}
+        return all(name in self._known for name in symbols(d))
+
+    def _are_sizes(self, steps: Sequence[Any]) -> bool:
+        """Whether the view can be made when the graph has returned."""
+        for step in steps:
+            dims: list[DimLike] = list(step.shape) if isinstance(step, IndexMap) else list(step)
+            if isinstance(step, IndexMap):
+                for m in step.axes:
+                    dims += (m.offset, m.step)
+            if not all(self._is_size(d) for d in dims):
+                return False
+        return True
+
+    def _check_static(self, x: Any) -> None:
+        """Nothing traced may leave inside an object or function."""
+        inner: list[Any] = []
+        if isinstance(x, FunctionType):
+            for cell in x.__closure__ or ():
+                try:
+                    inner.append(cell.cell_contents)
+                except ValueError:
+                    continue
+            inner = [i for i in inner if i is not self.tracer]
+            if isinstance(x.__globals__, TraceGlobals):
+                self.mode.fail(
+                    f"{self.graph.name} returns a function that it defines",
+                    "return the arrays that the function needs, and define it outside of the jitted function.",
+                )
+        else:
+            inner = list(getattr(x, "__dict__", {}).values())
+        if any(type(i) is Tensor and i.is_traced for i in inner):
+            self.mode.fail(
+                f"{self.graph.name} returns a {type(x).__name__} that holds traced values",
+                "make its class a dataclass, register it with jitgraph.pytree.register, or return its arrays in a tuple or dict.",
+            )
+
+    # --- pruning
+
+    def _pruned(self, hidden: list[HiddenArg]) -> list[HiddenArg]:
+        """Drop hidden arguments that nothing uses, and renumber the rest."""
+        graph = self.graph
+        results = {r.index for r in graph.results if r.how in ("argument", "view_of_argument")}
+        unused = [h for h in hidden if not graph.args[h.index].uses and h.index not in results and h.index not in self.inputs_written()]
+        if not unused:
+            return hidden
+        used = _used_symbols(graph)
+        dropped = {h.index for h in unused if not any(s.arg == h.index and s.name in used for s in graph.symbols.values())}
+        if not dropped:
+            return hidden
+        new: dict[int, int] = {}
+        for old in range(len(graph.args)):
+            if old not in dropped:
+                new[old] = len(new)
+        graph.body.args[:] = [v for v in graph.args if v.index not in dropped]
+        for value in graph.args:
+            value.index = new[value.index]
+        for name, s in list(graph.symbols.items()):
+            if s.origin == "arg" or s.arg >= 0:
+                if s.arg in dropped:
+                    del graph.symbols[name]
+                    graph.facts.lower.pop(name, None)
+                    graph.facts.upper.pop(name, None)
+                else:
+                    graph.symbols[name] = replace(s, arg=new[s.arg])
+        graph.results[:] = [
+            replace(r, index=new[r.index]) if r.how in ("argument", "view_of_argument") else r for r in graph.results
+        ]
+        terminator = graph.body.terminator
+        terminator.attrs["mutates"] = tuple(new[i] for i in terminator.attrs["mutates"])
+        self.names = [n for k, n in enumerate(self.names) if k not in dropped]
+        kept = [h for h in hidden if h.index not in dropped]
+        for h in kept:
+            h.index = new[h.index]
+        return kept
+
+    def inputs_written(self) -> set[int]:
+        return set(self.graph.body.terminator.attrs["mutates"])
+
+
+def _used_symbols(graph: Graph) -> set[str]:
+    """Symbols in guards, results, attributes and types of ops."""
+    found: set[str] = set()
+    for g in graph.guards:
+        found |= {**symbols(g.left), **symbols(g.right)}.keys()
+    for r in graph.results:
+        found |= symbols(r.dim).keys()
+        found |= _symbols_in(r.steps)
+    for op in graph.walk():
+        found |= _symbols_in(tuple(op.attrs.values()))
+        for v in op.results:
+            for d in v.type.shape:
+                found |= symbols(d).keys()
+    return found
+
+
+def _symbols_in(x: Any) -> set[str]:
+    if isinstance(x, IndexMap):
+        return _symbols_in((*x.shape, *(d for m in x.axes for d in (m.offset, m.step))))
+    if isinstance(x, tuple):
+        return set().union(*(_symbols_in(i) for i in x)) if x else set()
+    return set(symbols(x)) if not isinstance(x, str | bytes | float | np.generic | np.ndarray | np.dtype | bool) and _is_dim(x) else set()
+
+
+def _is_dim(x: Any) -> bool:
+    from jitgraph.ir.dims import Dim
+
+    return isinstance(x, Dim)
+
+
+def _identifier(name: str) -> str:
+    """A value name from a leaf's: `p.w`, `xs[0]` as `p.w`, `xs.0`."""
+    return re.sub(r"[^\w.]+", ".", name).strip(".")
+
+
+def _containers_of(tree: Any) -> list[tuple[Any, Any]]:
+    """All lists and dicts in the arguments, each with a shallow copy."""
+    found: list[tuple[Any, Any]] = []
+
+    def visit(x: Any) -> None:
+        kind = type(x)
+        if kind in (list, dict):
+            found.append((x, kind(x)))
+        if kind in (list, tuple):
+            for i in x:
+                visit(i)
+        elif kind is dict:
+            for i in x.values():
+                visit(i)
+
+    for part in tree:
+        for x in part.values() if type(part) is dict else part:
+            visit(x)
+    return found
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def _at_user_line(error: errors.JitgraphError) -> errors.JitgraphError:
+    """The error with the user's line and the operands that stand in it, as far as its text has them not."""
+    frame, loc = _frame_of(error)
+    if loc is None or frame is None:
+        return error
+    text = str(error)
+    what, *rest = text.split("\n")
+    where = errors.describe("", loc).split("\n")[1]
+    if not any(re.match(r"  \S+:\d+", line) for line in rest):
+        rest.insert(0, where)
+    if not isinstance(error, errors.TraceError):
+        facts = _operands(frame, loc)
+        at = 1 if rest and re.match(r"  \S+:\d+", rest[0]) else 0
+        rest[at:at] = [f for f in facts if not any(line.strip().startswith(f.strip()) for line in rest)]
+    return type(error)("\n".join([what, *rest]))
+
+
+def _frame_of(error: BaseException) -> tuple[Any, SourceLoc | None]:
+    found, loc = None, None
+    tb = error.__traceback__
+    while tb is not None:
+        if type(tb.tb_frame.f_globals) is TraceGlobals:
+            found, loc = tb.tb_frame, SourceLoc.of_instruction(tb.tb_frame.f_code, tb.tb_lasti)
+        tb = tb.tb_next
+    return found, loc
+
+
+def _operands(frame: Any, loc: SourceLoc) -> list[str]:
+    """`  x: f64[n]` for each traced variable in the user's line."""
+    found: list[str] = []
+    names = dict.fromkeys(_NAME.findall(loc.text))
+    variables = frame.f_locals
+    for name in names:
+        x = variables.get(name)
+        if type(x) is Tensor and x.is_traced:
+            found.append(f"  {name}: {x.type}")
+    return found
+
+

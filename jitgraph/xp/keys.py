@@ -1,0 +1,434 @@
+"""Index keys: integers, slices and masks of a subscript, checked and turned into dims.
+
+A traced index gets a check with NumPy's message, is made non-negative, and is bound to a symbol; sizes and loop indices
+that are proven in range need no check, those of arguments become guards. Slices clamp likewise.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from jitgraph import dtypes, errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
+from jitgraph.ir.graph import Value
+from jitgraph.ir.types import Shape
+from jitgraph.modes import TraceMode, constant_of
+from jitgraph.tensor import (
+    Mode,
+    Tensor,
+    plain,
+    read,
+)
+from jitgraph.xp.core import (
+    EXPORTS,
+    R,
+    array_tensor,
+    mode_in,
+    tensor,
+)
+from jitgraph.xp.operators import dim_of
+
+_BAD_INDEX = (
+    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
+    "indices"
+)
+
+
+def _loc(mode: Mode) -> Any:
+    return mode.locate() if isinstance(mode, TraceMode) else None
+
+
+def index_error(mode: Mode, text: str) -> errors.IndexingError:
+    return errors.IndexingError(errors.describe(text, _loc(mode)))
+
+
+# --- one integer
+
+
+def index_dim(mode: Mode, index: Any, size: DimLike, axis: int) -> DimLike:
+    """An integer index as a dim in range(size).
+
+    Raises:
+        IndexingError: out of bounds, for certain or (under a guard) for the example sizes.
+    """
+    i = dim_of(index)
+    if i is None and type(index) is Tensor and isinstance(mode, TraceMode):
+        known = constant_of(read(index)) if index.type.ndim == 0 else None
+        if known is None:
+            return _checked(mode, read(index), size, axis)
+        i = int(known)
+    elif i is None:
+        i = operator.index(plain(index))
+    if isinstance(i, int) and isinstance(size, int):
+        if not -size <= i < size:
+            raise index_error(mode, f"index {i} is out of bounds for axis {axis} with size {size}")
+        return i + size if i < 0 else i
+    try:
+        if mode.decide(">=", i, 0):
+            fits, found = mode.decide("<", i, size), i
+        else:
+            fits, found = mode.decide(">=", i + size, 0), i + size
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        return _checked_dim(mode, i, size, axis)
+    if not fits:
+        raise index_error(
+            mode, f"index {_shown(mode, i)} is out of bounds for axis {axis} with size {_shown(mode, size)}"
+        )
+    return found
+
+
+def _shown(mode: Mode, d: DimLike) -> DimLike:
+    """An argument's size as the number it has in this call."""
+    if isinstance(d, Dim) and isinstance(mode, TraceMode):
+        from jitgraph.ir.dims import evaluate, symbols
+
+        env = {}
+        for name in symbols(d):
+            hint = mode.builder.graph.symbols[name].hint
+            if hint is None:
+                return d
+            env[name] = hint
+        return evaluate(d, env)
+    return d
+
+
+def _checked_dim(mode: TraceMode, i: DimLike, size: DimLike, axis: int) -> DimLike:
+    """A loop index or data-dependent size: its sign is often known, then only one side is checked."""
+    message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
+    if mode.builder.prove(">=", i, 0):
+        if not mode.builder.prove("<", i, size):
+            mode.check(mode.compare("lt", i, size), "IndexError", message, i, size)
+        return i
+    if mode.builder.prove("<", i, 0):
+        mode.check(mode.compare("ge", i + size, 0), "IndexError", message, i, size)
+        return i + size
+    return _checked(mode, mode.dim_value(i), size, axis)
+
+
+def _checked(mode: TraceMode, value: Value, size: DimLike, axis: int) -> DimLike:
+    """A run-time index: checked, made non-negative, bound."""
+    return mode.bind(normalised(mode, value, size, axis), "i", 0, size - 1)
+
+
+def normalised(mode: TraceMode, value: Value, size: DimLike, axis: int) -> Value:
+    """Run-time indices (a scalar or an array) checked and made non-negative."""
+    t = value.type
+    if t.dtype.kind not in "iu":
+        raise index_error(mode, _BAD_INDEX)
+    apply_ = mode.builder.apply
+    length = mode.dim_value(size)
+    if t.dtype != dtypes.I64 and not t.is_python:
+        value = apply_(R("cast"), value, dtype=dtypes.I64)[0]
+    message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
+    below = apply_(R("lt"), value, length)[0]
+    if t.dtype.kind == "u":
+        mode.check(below, "IndexError", message, value, length)
+        return value
+    above = apply_(R("ge"), value, apply_(R("neg"), length)[0])[0]
+    mode.check(apply_(R("logical_and"), below, above)[0], "IndexError", message, value, length)
+    wrapped = apply_(R("add"), value, length)[0]
+    chosen = apply_(R("where"), apply_(R("lt"), value, 0)[0], wrapped, value)[0]
+    return (
+        chosen
+        if chosen.type.shape or chosen.type.kind != "array"
+        else apply_(R("as_kind"), chosen, kind="np_scalar")[0]
+    )
+
+
+# --- slices
+
+
+def slice_bounds(mode: Mode, s: slice, size: DimLike) -> tuple[DimLike, DimLike, DimLike]:
+    """(offset, step, length) of a slice of an axis, clamped as Python does.
+
+    Raises:
+        ShapeError: the step is zero.
+    """
+    step = _step(mode, s.step)
+    start, stop = _bound(mode, s.start), _bound(mode, s.stop)
+    if isinstance(size, int) and all(isinstance(b, (int, type(None))) for b in (start, stop)) and isinstance(step, int):
+        begin, end, by = slice(start, stop, step).indices(size)
+        count = len(range(begin, end, by))
+        return (begin if count else 0), by, count
+    first: DimLike
+    length: DimLike
+    forward = isinstance(step, Dim) or step > 0
+    stride = step if forward else -step
+    if start is None and stop is None:
+        return (0, step, _ceil(size, stride)) if forward else (size - 1, step, _ceil(size, stride))
+    try:
+        first, length = _decided(mode, start, stop, size, forward)
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        first, length = _at_run_time(mode, start, stop, size, forward)
+    return first, step, _ceil(length, stride)
+
+
+def _ceil(length: DimLike, stride: DimLike) -> DimLike:
+    return length if stride == 1 else floordiv(length + stride - 1, stride)
+
+
+def _step(mode: Mode, step: Any) -> DimLike:
+    if step is None:
+        return 1
+    d = _bound(mode, step)
+    assert d is not None
+    if isinstance(d, int):
+        if d == 0:
+            raise errors.ShapeError("slice step cannot be zero")
+        return d
+    try:
+        if mode.decide("==", d, 0):
+            raise errors.ShapeError("slice step cannot be zero")
+        if mode.decide(">", d, 0):
+            return d
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        mode.check(mode.compare("gt", d, 0), "deoptimise", "a slice step that is not positive")
+        return d
+    raise errors.TraceError(
+        errors.describe(
+            "a slice with a negative step that is not a constant", _loc(mode), remedy="reverse with x[::-1] first."
+        )
+    )
+
+
+def _bound(mode: Mode, bound: Any) -> DimLike | None:
+    """A slice bound as a dim; run-time integers are bound to symbols without a range."""
+    if bound is None:
+        return None
+    d = dim_of(bound)
+    if d is not None:
+        return d
+    if type(bound) is Tensor and isinstance(mode, TraceMode) and bound._storage.mode is mode:
+        t = bound.type
+        if t.dtype.kind not in "iu" or t.shape:
+            raise errors.DTypeError("slice indices must be integers or None or have an __index__ method")
+        return mode.bind(read(bound), "b")
+    try:
+        return operator.index(plain(bound))
+    except TypeError:
+        raise errors.DTypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def _decided(
+    mode: Mode, start: DimLike | None, stop: DimLike | None, size: DimLike, forward: bool
+) -> tuple[DimLike, DimLike]:
+    """Offset and distance of a slice by proofs and guards."""
+    low, high = (0, size) if forward else (-1, size - 1)
+    first = _from_end(mode, start, size, low if forward else high)
+    last = _from_end(mode, stop, size, high if forward else low)
+
+    def distance() -> DimLike:
+        return last - first if forward else first - last
+
+    if not mode.decide(">=", distance(), 0):
+        return 0, 0
+    if forward:
+        if not mode.decide(">=", first, 0):
+            first = 0
+            if not mode.decide(">=", last, 0):
+                return 0, 0
+        if not mode.decide("<=", last, size):
+            last = size
+            if not mode.decide("<=", first, size):
+                return 0, 0
+    else:
+        if not mode.decide("<=", first, size - 1):
+            first = size - 1
+            if not mode.decide(">=", distance(), 0):
+                return 0, 0
+        if not mode.decide(">=", last, -1):
+            last = -1
+            if not mode.decide(">=", distance(), 0):
+                return 0, 0
+    return first, distance()
+
+
+def _from_end(mode: Mode, bound: DimLike | None, size: DimLike, default: DimLike) -> DimLike:
+    if bound is None:
+        return default
+    return bound if mode.decide(">=", bound, 0) else bound + size
+
+
+def _at_run_time(
+    mode: TraceMode, start: DimLike | None, stop: DimLike | None, size: DimLike, forward: bool
+) -> tuple[DimLike, DimLike]:
+    """Offset and distance of a slice whose bounds are known when the code runs: clamped there."""
+    low, high = (0, size) if forward else (-1, size - 1)
+    first = (low if forward else high) if start is None else _clamped(mode, start, size, low, high)
+    last = (high if forward else low) if stop is None else _clamped(mode, stop, size, low, high)
+    length = last - first if forward else first - last
+    if not mode.builder.prove(">=", length, 0):
+        length = dim_max(length, 0)
+    return first, length
+
+
+def _clamped(mode: TraceMode, bound: DimLike, size: DimLike, low: DimLike, high: DimLike) -> DimLike:
+    prove = mode.builder.prove
+    if prove(">=", bound, 0):
+        return bound if prove("<=", bound, high) else dim_min(bound, high)
+    if prove("<", bound, 0):
+        return dim_max(bound + size, low)
+    apply_ = mode.builder.apply
+    value = mode.dim_value(bound)
+    shifted = apply_(R("where"), apply_(R("lt"), value, 0)[0], apply_(R("add"), value, mode.dim_value(size))[0], value)[
+        0
+    ]
+    clamped = apply_(R("minimum"), apply_(R("maximum"), shifted, mode.dim_value(low))[0], mode.dim_value(high))[0]
+    if clamped.type.kind == "array":
+        clamped = apply_(R("as_kind"), clamped, kind="np_scalar")[0]
+    return mode.bind(clamped, "b", low, high)
+
+
+# --- keys
+
+
+class Key:
+    """A parsed key: one entry per axis of the base, or per new axis.
+
+    Attributes:
+        items: ("new",), ("slice", s), ("int", i), ("array", index Tensor or array), in order.
+        scalar: integers for all axes and nothing else: the result is a scalar.
+    """
+
+    __slots__ = ("advanced", "items", "scalar")
+
+    def __init__(self, items: list[tuple[str, Any]], scalar: bool) -> None:
+        self.items = items
+        self.scalar = scalar
+        self.advanced = any(kind == "array" for kind, _ in items)
+
+
+def parse(mode: Mode, key: Any, shape: Shape) -> Key:
+    """Check a key and fill it up to all axes.
+
+    Raises:
+        IndexingError: too many indices, two ellipses, something that is no index.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    items: list[tuple[str, Any]] = []
+    used = 0
+    ellipsis_at = -1
+    for part in parts:
+        kind, consumed = _classify(mode, part)
+        if kind == "ellipsis":
+            if ellipsis_at >= 0:
+                raise index_error(mode, "an index can only have a single ellipsis ('...')")
+            ellipsis_at = len(items)
+            continue
+        if kind == "mask":
+            mask = array_tensor(part, mode)
+            if mask.type.ndim == 0:
+                items.append(("new", None))
+                if not bool(part):
+                    items[-1] = ("array", np.zeros(0, np.int64))
+                    items.insert(len(items) - 1, ("new", None))
+                continue
+            items.append(("mask", mask))
+            used += consumed
+            continue
+        items.append((kind, part))
+        used += consumed
+    if used > len(shape):
+        raise index_error(
+            mode, f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed"
+        )
+    fill: list[tuple[str, Any]] = [("slice", slice(None))] * (len(shape) - used)
+    at = len(items) if ellipsis_at < 0 else ellipsis_at
+    scalar = ellipsis_at < 0 and not fill and all(kind == "int" for kind, _ in items)
+    items[at:at] = fill
+    return Key(_spread_masks(mode, items, shape), scalar)
+
+
+def _classify(mode: Mode, part: Any) -> tuple[str, int]:
+    if part is None:
+        return "new", 0
+    if part is Ellipsis:
+        return "ellipsis", 0
+    kind = type(part)
+    if kind is slice:
+        return "slice", 1
+    if kind is int:
+        return "int", 1
+    if kind is bool or kind is np.bool_:
+        return "mask", 0
+    if kind is Tensor or isinstance(part, np.ndarray):
+        t = part.type if kind is Tensor else part
+        if t.dtype.kind == "b":
+            return "mask", t.ndim
+        if t.dtype.kind not in "iu":
+            if t.ndim and not isinstance(part, Tensor) and part.size == 0:
+                return "array", 1
+            raise index_error(
+                mode, "arrays used as indices must be of integer (or boolean) type" if t.ndim else _BAD_INDEX
+            )
+        return ("int" if t.ndim == 0 else "array"), 1
+    if isinstance(part, (list, tuple)):
+        made = tensor(part, mode).type if mode_in(part) is not None else np.asarray(part)
+        if made.dtype.kind == "b":
+            return "mask", made.ndim
+        if made.dtype.kind in "iu" or (isinstance(made, np.ndarray) and made.size == 0):
+            return "array", 1
+        raise index_error(mode, "arrays used as indices must be of integer (or boolean) type")
+    if isinstance(part, np.integer) or hasattr(part, "__index__"):
+        return "int", 1
+    raise index_error(mode, _BAD_INDEX)
+
+
+def _spread_masks(mode: Mode, items: list[tuple[str, Any]], shape: Shape) -> list[tuple[str, Any]]:
+    """Masks beside other indices as integer arrays, one an axis."""
+    out: list[tuple[str, Any]] = []
+    axis = 0
+    for kind, part in items:
+        if kind != "mask":
+            out.append((kind, part))
+            axis += kind != "new"
+            continue
+        mask: Tensor = part
+        match_mask(mode, mask, shape[axis : axis + mask.type.ndim], axis)
+        out.extend(("array", index) for index in EXPORTS["nonzero"](mask))
+        axis += mask.type.ndim
+    return out
+
+
+def match_mask(mode: Mode, mask: Tensor, sizes: Shape, first: int) -> None:
+    for k, (have, wanted) in enumerate(zip(mask.type.shape, sizes, strict=True)):
+        if have == wanted:
+            continue
+        message = (
+            f"boolean index did not match indexed array along axis {first + k}; size of axis is {{0}} but size of "
+            "corresponding boolean axis is {1}"
+        )
+        try:
+            same = mode.decide("==", have, wanted)
+        except Undecided:
+            assert isinstance(mode, TraceMode)
+            mode.check(mode.compare("eq", have, wanted), "IndexError", message, wanted, have)
+            continue
+        if not same:
+            raise index_error(mode, message.format(_shown(mode, wanted), _shown(mode, have)))
+
+
+def full_mask(mode: Mode, key: Any, ndim: int) -> Tensor | None:
+    """The mask of `x[mask]` if that is the whole key and it covers all axes."""
+    if isinstance(key, tuple):
+        parts = [p for p in key if p is not Ellipsis]
+        if len(parts) != 1:
+            return None
+        (key,) = parts
+    if isinstance(key, list) and key:
+        key = tensor(key, mode) if mode_in(key) is not None else np.asarray(key)
+    return array_tensor(key, mode) if ndim and mask_rank(key) == ndim else None
+
+
+def mask_rank(key: Any) -> int:
+    """Number of axes of a boolean array; 0 for anything else."""
+    if type(key) is Tensor:
+        return key.type.ndim if key.type.dtype.kind == "b" else 0
+    return key.ndim if isinstance(key, np.ndarray) and key.dtype.kind == "b" else 0
