@@ -192,8 +192,8 @@ def erf_tail(x: mpf) -> mpf:
     return -mpmath.log(mpmath.erfc(x)) / x - 1
 
 
-# of all multiples of 1/1024 near 4, here the constant term is nearest to a float and to a double: it is not rounded
-ERFC_MIDDLE: Final = mpf(4477) / 1024
+# among the multiples of 1/1024, here the constant term is all but a float and a double: rounding it costs nothing
+ERFC_MIDDLE: Final = mpf(3563) / 1024
 
 
 def scaled_erfc(t: mpf) -> mpf:
@@ -270,7 +270,7 @@ def fits() -> list[Fit]:
             erf_tail, lambda x: x * mpmath.erfc(x) / mpmath.erf(x))  # fmt: skip
         low, high = mpf("0.5"), mpf("10.1") if single else mpf("27.3")
         middle = ERFC_MIDDLE
-        add("ERFC", "(1 + 2 x) e^(x^2) erfc(x) = P((x - c) / (x + c)), c = 4477/1024", (9, 22),
+        add("ERFC", "(1 + 2 x) e^(x^2) erfc(x) = P((x - c) / (x + c)), c = 3563/1024", (10, 22),
             ((low - middle) / (low + middle), (high - middle) / (high + middle)),
             scaled_erfc, lambda t: 1 / scaled_erfc(t))  # fmt: skip
         if single:

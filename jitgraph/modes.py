@@ -189,7 +189,10 @@ class TraceMode:
                 shape = s
         if equal:
             return list(values)
-        result = self.broadcast_shape([v.type.shape for v in values], what)
+        try:
+            result = self.broadcast_shape([v.type.shape for v in values], what)
+        except errors.ShapeError as error:
+            raise errors.ShapeError(_with_operands(str(error), what, values)) from None
         return [self.stretch(v, result) for v in values]
 
     def broadcast_shape(self, shapes: Sequence[Shape], what: str) -> Shape:
@@ -230,6 +233,21 @@ class TraceMode:
             return ne1(a) * a + (1 - ne1(a)) * b
         self._merged[a, b] = found
         return found
+
+    def repeats_to(self, shape: Shape, target: Shape) -> bool:
+        """Whether an array of `shape` can be assigned to one of `target`: its sizes are 1 or equal. May emit checks."""
+        for d, e in zip(reversed(shape), reversed(target), strict=False):
+            if d == e or (isinstance(d, int) and d == 1):
+                continue
+            try:
+                if not self.decide("==", d, e) and not self.decide("==", d, 1):
+                    return False
+            except Undecided:
+                fits = self.compare("eq", d, e)
+                if not isinstance(d, int):
+                    fits = self.any_of(fits, self.compare("eq", d, 1))
+                self.check(fits, "ShapeError", "could not broadcast input array: size {0} into {1}", d, e)
+        return True
 
     def _unbroadcastable(self, shapes: Sequence[Shape], what: str) -> str:
         return errors.describe(
@@ -381,7 +399,7 @@ class TraceMode:
             s = self.builder.graph.symbols[name]
             if s.origin != "arg" or s.hint is None:
                 self.fail(
-                    f"Python needs the value of the size {dim}, which is known only when the compiled code runs",
+                    f"Python needs the value of the size {dim} ({wanted}), known only when the compiled code runs",
                     "use it in NumPy expressions, or mark the argument it comes from as static.",
                 )
             env[name] = s.hint
@@ -397,7 +415,11 @@ class TraceMode:
         self.fail(what.format(type=x.type), remedy)
 
     def unsupported(
-        self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None
+        self,
+        name: str,
+        args: Sequence[Any],  # noqa: ARG002  # for the trace that calls it in Python
+        kwargs: dict[str, Any],  # noqa: ARG002
+        func: Callable[..., Any] | None = None,  # noqa: ARG002
     ) -> Any:
         """A NumPy function without an operator meets a traced value."""
         self.fail(
@@ -417,11 +439,31 @@ class TraceMode:
 
     def located(self, error: errors.JitgraphError) -> errors.JitgraphError:
         """The same error with the user's place, if its text has none yet."""
-        text = str(error)
         loc = self.locate()
-        if loc is None or "\n" in text:
+        if loc is None:
             return error
-        return type(error)(errors.describe(text, loc))
+        first, *rest = str(error).split("\n")
+        place = errors.describe("", loc).strip("\n")
+        if place in rest:
+            return error
+        return type(error)("\n".join([first, place, *rest]))
+
+
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "pow": "**", "eq": "==", "ne": "!=",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "bit_and": "&", "bit_or": "|", "bit_xor": "^",
+}  # fmt: skip
+
+
+def _with_operands(text: str, what: str, values: Sequence[Value]) -> str:
+    """The message in the user's own operators and names, and the types of the operands."""
+    names = [v.name or default for v, default in zip(values, "xyzuvw", strict=False)]
+    symbol = _SYMBOLS.get(what)
+    shown = f" {symbol} ".join(names) if symbol else f"{what}({', '.join(names)})"
+    lines = text.removeprefix(f"{what}: ").split("\n")
+    remedy = lines.pop()
+    facts = [f"  {name}: {v.type}" for name, v in zip(names, values, strict=False)]
+    return "\n".join([f"{shown}: {lines[0]}", *lines[1:], *facts, remedy])
 
 
 def _shape_after(steps: Sequence[Step]) -> Shape:

@@ -1,8 +1,8 @@
 """Containers as trees: `flatten` gives leaves and a hashable `TreeDef`, `unflatten` puts them back.
 
-Nodes are tuples, lists, dicts (keys in their own order, which is part of the structure), named tuples, dataclass instances
-without further attributes, None (a node without children) and registered classes. Everything else is a leaf. Only exact builtin classes count: a subclass
-of `list` is a leaf unless it is registered.
+Nodes are tuples, lists, dicts (in the order of their keys, which is part of the structure), named tuples, dataclass
+instances without further attributes, None (a node without children) and registered classes. Everything else is a leaf.
+Only exact builtin classes count: a subclass of `list` is a leaf unless it is registered.
 """
 
 from __future__ import annotations
@@ -74,6 +74,11 @@ def register(
     if cls in _registered:
         raise ValueError(f"{cls.__name__} is registered already")
     _registered[cls] = (flatten, unflatten)
+
+
+def register_leaf(cls: type) -> None:
+    """Make instances of a dataclass or named tuple leaves."""
+    _fields[cls] = ()
 
 
 def flatten(tree: Any) -> tuple[list[Any], TreeDef]:

@@ -1,7 +1,7 @@
 """`Storage`, the memory that views share, and `Mode`, how operators, views and writes are carried out on it.
 
-`tensor` exports these names. The value of a storage is an ndarray or NumPy scalar (eager), a node of the tape (gradients)
-or an `ir.graph.Value` (traced).
+`tensor` exports these names. The value of a storage is an ndarray or NumPy scalar (eager), a node of the tape
+(gradients) or an `ir.graph.Value` (traced).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Mode(Protocol):
         ...
 
     def write(self, base: Any, steps: Sequence[Step], value: Any) -> Any:
-        """The next version of a storage at `base`: `value` (its dtype, the shape of the view) written through `steps`."""
+        """The next version of a storage at `base`: `value` (of its dtype, in the view's shape) written through."""
         ...
 
     def type_of(self, value: Any) -> TensorType: ...

@@ -49,8 +49,9 @@ from jitgraph.storage import (
 
 __all__ = [
     "EAGER", "METHODS", "READ_ONLY", "EagerMode", "Mode", "Ratio", "Step", "Storage", "TapeMode", "Tensor", "apply",
-    "assign", "check_dtype", "current_mode", "dim_tensor", "install", "install_tape", "is_writable", "lift", "make", "mode_of",
-    "plain", "read", "reshape_of", "set_version", "tape_mode", "type_of_array", "use_mode", "view_array", "view_of", "wrap",
+    "assign", "check_dtype", "current_mode", "dim_tensor", "install", "install_tape", "is_writable", "lift", "make",
+    "mode_of", "plain", "read", "reshape_of", "set_version", "tape_mode", "type_of_array", "use_mode", "view_array",
+    "view_of", "wrap",
 ]  # fmt: skip
 
 
@@ -89,7 +90,13 @@ def tape_mode() -> TapeMode:
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return getattr(_front, name)(self, *args, **kwargs)
+        try:
+            return getattr(_front, name)(self, *args, **kwargs)
+        except errors.JitgraphError as error:
+            mode: Any = self._storage.mode
+            if mode.name != "trace":
+                raise
+            raise mode.located(error) from None
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
@@ -97,7 +104,8 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _class_of(self: Tensor) -> type:
-    return self._storage.mode.class_of(self) if self._storage.mode.name == "trace" else Tensor
+    mode: Any = self._storage.mode
+    return mode.class_of(self) if mode.name == "trace" else Tensor
 
 
 class Tensor:
@@ -286,7 +294,8 @@ class Tensor:
         shape = self.type.shape
         if not shape:
             raise TypeError("len() of unsized object")
-        return shape[0] if isinstance(shape[0], int) else self._storage.mode.concrete(_size(self, 0), "len")
+        mode: Any = self._storage.mode
+        return shape[0] if isinstance(shape[0], int) else mode.concrete(_size(self, 0), "len")
 
     def __hash__(self) -> int:
         if self.type.kind == "array":
@@ -387,119 +396,6 @@ __lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__
 """
 #: ndarray's methods and operators, each a function of the same name in the installed front.
 METHODS: tuple[str, ...] = tuple(_METHOD_NAMES.split())
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "argsort",
-    "astype",
-    "byteswap",
-    "choose",
-    "clip",
-    "compress",
-    "conj",
-    "conjugate",
-    "copy",
-    "cumprod",
-    "cumsum",
-    "diagonal",
-    "dot",
-    "dump",
-    "dumps",
-    "fill",
-    "getfield",
-    "item",
-    "itemset",
-    "max",
-    "mean",
-    "min",
-    "nonzero",
-    "partition",
-    "prod",
-    "ptp",
-    "put",
-    "ravel",
-    "repeat",
-    "reshape",
-    "resize",
-    "round",
-    "searchsorted",
-    "setflags",
-    "sort",
-    "squeeze",
-    "std",
-    "sum",
-    "swapaxes",
-    "take",
-    "tobytes",
-    "tofile",
-    "tolist",
-    "trace",
-    "transpose",
-    "var",
-    "view",
-    "flatten",
-    "is_integer",
-    "as_integer_ratio",
-    "hex",
-    "bit_length",
-    "bit_count",
-    "__floor__",
-    "__ceil__",
-    "__round__",
-    "__trunc__",
-    "__add__",
-    "__sub__",
-    "__mul__",
-    "__truediv__",
-    "__floordiv__",
-    "__mod__",
-    "__pow__",
-    "__matmul__",
-    "__and__",
-    "__or__",
-    "__xor__",
-    "__lshift__",
-    "__rshift__",
-    "__divmod__",
-    "__radd__",
-    "__rsub__",
-    "__rmul__",
-    "__rtruediv__",
-    "__rfloordiv__",
-    "__rmod__",
-    "__rpow__",
-    "__rmatmul__",
-    "__rand__",
-    "__ror__",
-    "__rxor__",
-    "__rlshift__",
-    "__rrshift__",
-    "__rdivmod__",
-    "__iadd__",
-    "__isub__",
-    "__imul__",
-    "__itruediv__",
-    "__ifloordiv__",
-    "__imod__",
-    "__ipow__",
-    "__imatmul__",
-    "__iand__",
-    "__ior__",
-    "__ixor__",
-    "__ilshift__",
-    "__irshift__",
-    "__eq__",
-    "__ne__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "__neg__",
-    "__pos__",
-    "__abs__",
-    "__invert__",
-]  # type: ignore[assignment]
 for _name in METHODS:
     setattr(Tensor, _name, _method(_name))
 
@@ -652,13 +548,19 @@ def apply(defn: OpDef, *operands: Any, **attrs: Any) -> Any:
     """
     mode = mode_of(operands)
     if mode is EAGER:
-        result = defn.evaluate(*[plain(x) for x in operands], **attrs)
+        try:
+            result = defn.evaluate(*[plain(x) for x in operands], **attrs)
+        except (ValueError, TypeError, IndexError) as error:
+            raise _front.translate(error, defn.name, operands) from None
         if not any(type(x) is Tensor for x in operands):
             return result
         if isinstance(result, tuple):
             return tuple(_eager(r, None) for r in result)
         return _eager(result, None)
-    results = mode.apply(defn, [lift(mode, x) for x in operands], attrs)
+    try:
+        results = mode.apply(defn, [lift(mode, x) for x in operands], attrs)
+    except (ValueError, TypeError, IndexError) as error:
+        raise _front.translate(error, defn.name, operands) from None
     if len(results) == 1:
         return make(Storage(mode, results[0]))
     return tuple(make(Storage(mode, r)) for r in results)

@@ -176,6 +176,6 @@ def check_program(
         assert found == expected
         assert_same(other, values, ulp)
         if run is not None and values:
-            results, mutated = run(graph, [x.copy() if isinstance(x, np.ndarray) else x for x in given])
+            results, mutated = run(graph, [x.copy(order="K") if isinstance(x, np.ndarray) else x for x in given])
             assert_same([*results, *mutated], values, ulp)
     return graph

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from jitgraph.pytree import flatten, paths, register, unflatten
 
-Point = namedtuple("Point", "x y")
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
 
 
 @dataclass
@@ -66,7 +69,8 @@ def test_leaves_stand_in_order() -> None:
     leaves, structure = flatten(tree)
     assert leaves == [1, 2, 3, 4, 5, "layer", 6, 7]
     assert paths(structure, "p") == [
-        "p['b'][0]", "p['b'][1][0]", "p['a'][0]", "p['a'][1].w", "p['a'][1].b", "p['a'][1].name", "p['c'][0]", "p['c'][1]",
+        "p['b'][0]", "p['b'][1][0]", "p['a'][0]", "p['a'][1].w", "p['a'][1].b", "p['a'][1].name", "p['c'][0]",
+        "p['c'][1]",
     ]  # fmt: skip
     mapped = unflatten(structure, [x * 2 for x in leaves])
     assert mapped["b"] == (2, [4, None])

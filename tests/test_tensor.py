@@ -85,7 +85,7 @@ def test_functions_without_operator_run_in_numpy() -> None:
     np.testing.assert_array_equal(np.sort(Tensor([3.0, 1.0])).numpy(), [1, 3])
     np.testing.assert_array_equal(Tensor([3.0, 1.0]).argsort().numpy(), [1, 0])
     assert np.hypot(Tensor([3.0]), 4.0).numpy() == [5.0]
-    with pytest.raises(GradientTypeError, match="np.hypot has no gradient here"):
+    with pytest.raises(GradientTypeError, match=r"np\.hypot has no gradient here"):
         np.hypot(Tensor([3.0], requires_grad=True), 4.0)
 
 
@@ -186,7 +186,8 @@ def test_errors_name_the_operation_and_operands() -> None:
     with pytest.raises(ShapeError) as caught:
         t + np.ones(4)
     assert str(caught.value) == (
-        "x + y: operands could not be broadcast together with shapes (2,3) (4,) \n  operand 1: f64[2, 3]\n  operand 2: float64[4]"
+        "x + y: operands could not be broadcast together with shapes (2,3) (4,) \n"
+        "  operand 1: f64[2, 3]\n  operand 2: float64[4]"
     )
     with pytest.raises(ShapeError, match=r"matmul: .*core dimension"):
         jg.matmul(X, X)

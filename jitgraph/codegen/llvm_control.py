@@ -13,7 +13,7 @@ from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
 from jitgraph.codegen.loops import Carry, Check, Const, For, If, Stmt, Var, While
-from jitgraph.codegen.loops_walk import Summary, summarize, varying
+from jitgraph.codegen.loops_walk import Summary, bodies, summarize, varying
 
 #: A vector loop with more work in it is emitted once, under a mask, instead of twice; calls count as many statements.
 LARGE_BODY = 64
@@ -38,11 +38,16 @@ class VectorBody:
     """Sets the emitter to the lanes of a vector loop; `at` places the lanes and their mask, `leave` sets it back."""
 
     def __init__(self, f: FunctionEmitter, index: str, lanes: int, body: list[Stmt], summary: Summary) -> None:
-        self.f, self.index, self.lanes = f, index, lanes
+        self.f, self.index = f, index
         self.body, self.summary = body, summary
-        f.lanes, f.index = lanes, index
+        self.widen(lanes)
+        f.index = index
         if self.summary.nested:
             f.varying_vars = varying(index, body)
+
+    def widen(self, lanes: int) -> None:
+        """From here on emit so many lanes."""
+        self.lanes = self.f.lanes = lanes
 
     def at(self, first: V, mask: V | None, level: Level) -> None:
         """The body's lanes begin at `first`; nothing that was computed for other lanes is known."""
@@ -97,10 +102,21 @@ def emit_vector_for(f: FunctionEmitter, s: For) -> None:
     if summary.statements + CALL_WEIGHT * summary.calls > LARGE_BODY and (known is None or known % lanes):
         _masked_loop(f, body, lower, upper, level)
     else:
-        _main_and_tail(f, body, lower, count, level, known, max(1, s.interleave))
+        _main_and_tail(f, body, lower, count, level, known, _interleave(s, summary))
     body.leave()
     f.close_level()
     a.label(done)
+
+
+def _interleave(s: For, summary: Summary) -> int:
+    """How many vectors run side by side, a power of two; four where each carries a sum down an inner loop."""
+    if s.interleave > 1:
+        return 1 << (s.interleave - 1).bit_length()
+    light = summary.statements <= 12 and not (summary.calls or summary.checks)
+    inner = [x for x in s.body if bodies(x)]
+    if light and inner and all(isinstance(x, For) and x.carried and not summarize(x.body).nested for x in inner):
+        return 4
+    return 1
 
 
 def _masked_loop(f: FunctionEmitter, body: VectorBody, lower: V, upper: V, level: Level) -> None:
@@ -121,16 +137,10 @@ def _masked_loop(f: FunctionEmitter, body: VectorBody, lower: V, upper: V, level
 def _main_and_tail(
     f: FunctionEmitter, body: VectorBody, lower: V, count: V, level: Level, known: int | None, interleave: int
 ) -> None:
-    """Whole vectors, `interleave` of them a turn, then what is left under a mask."""
+    """Whole vectors, `interleave` of them as one wide vector a turn, then what is left under a mask."""
     a, lanes = f.a, body.lanes
     step = lanes * interleave
-    whole = (
-        V(str(known // step * step), I64)
-        if known is not None
-        else a.and_(count, V(str(-step), I64))
-        if (step & (step - 1) == 0)
-        else a.mul(a.sdiv(count, V(str(step), I64)), V(str(step), I64))
-    )
+    whole = a.and_(count, V(str(-step), I64)) if known is None else V(str(known & -step), I64)
     end = a.add(lower, whole)
     rest = a.fresh_label("vector.rest")
     before = a.block
@@ -140,8 +150,9 @@ def _main_and_tail(
             a.condbr(a.icmp("ne", whole, V("0", I64)), loop, rest)
         a.label(loop)
         first = a.phi([(lower, before)])
-        for k in range(interleave):
-            body.emit(first if k == 0 else a.add(first, V(str(k * lanes), I64)), None, level)
+        body.widen(step)
+        body.emit(first, None, level)
+        body.widen(lanes)
         following = a.add(first, V(str(step), I64))
         a.add_incoming(first, following, a.block)
         a.condbr(a.icmp("slt", following, end), loop, rest)

@@ -1,9 +1,6 @@
 """`Reduce`: NumPy's pairwise order, element by element, or lanes in any grouping.
 
-Pairwise (NumPy's float sum, bit for bit): a call on n elements splits at n // 2 rounded down to a multiple of 8 until
-at most 128 are left. Such a leaf has 8 accumulators, here the 8 lanes of one vector, added up as
-((0+1)+(2+3))+((4+5)+(6+7)), then its last n % 8 elements one by one; fewer than 8 are added one by one from -0.0. The
-recursion is a loop with a stack of what is to be done: the size of a right half, or 0 once the left half's sum waits.
+The pairwise order has a file of its own, `llvm_pairwise`.
 """
 
 from __future__ import annotations
@@ -12,15 +9,12 @@ import numpy as np
 
 from jitgraph.codegen.assembler import V
 from jitgraph.codegen.llvm_control import VectorBody, lanes_for, tail_mask
-from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Level
+from jitgraph.codegen.llvm_function import I64, FunctionEmitter
+from jitgraph.codegen.llvm_pairwise import emit_pairwise
 from jitgraph.codegen.llvm_scalar import compare
 from jitgraph.codegen.loops import Part, Reduce, Stmt, Store, Var
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, walk
 from jitgraph.errors import InternalError
-
-_LEAF = 128
-_WIDTH = 8
-_STACK = 64  # halving a 63-bit size never goes deeper
 
 
 def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
@@ -34,7 +28,7 @@ def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
         if len(groups) > 1:
             body = _needed(s.body, parts, stores=stores and k == len(groups) - 1)
         if order == "pairwise":
-            _pairwise(f, s, body, parts)
+            emit_pairwise(f, s, body, parts)
         elif order == "serial":
             _serial(f, s, body, parts)
         else:
@@ -393,152 +387,3 @@ def _merged(accumulators: list[_Accumulator], flat: list[V], count: int, step: i
             states = [acc.join(x, y) for x, y in zip(states[::2], states[1::2], strict=True)]
         merged.append(states[0])
     return merged
-
-
-# --- pairwise -------------------------------------------------------------------------------------------------------
-
-
-def _pairwise(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
-    """NumPy's tree over chunks; the chunks are added one by one onto `init` (None: onto the first chunk's sum)."""
-    a = f.a
-    zero = V("0", I64)
-    extent = f.dim(s.extent)
-    chunk = parts[0].chunk
-    step = extent if chunk is None else f.dim(chunk)
-    stack = f.alloca(I64, _STACK, align=8)
-    sums = [f.alloca(TYPES[p.value.dtype], _STACK, align=8) for p in parts]
-    level = f.open_level(s)
-    vector = VectorBody(f, s.symbol, _WIDTH, body, summarize(body))
-    inits = [_init(f, p) for p in parts]
-
-    # one chunk after the other; a chunk of nothing is one call too, so that the sum of nothing is init + -0.0
-    before = a.block
-    outer = a.label(a.fresh_label("chunk"))
-    start = a.phi([(zero, before)])
-    totals = [a.phi([(x, before)]) for x in inits]
-    size = a.sub(extent, start)
-    if chunk is not None:
-        size = a.int_intrinsic("smin", size, step)
-
-    # down: split until a leaf is left
-    entered = a.block
-    descend = a.label(a.fresh_label("descend"))
-    place = a.phi([(start, entered)])
-    count = a.phi([(size, entered)])
-    top = a.phi([(zero, entered)])
-    push, leaf = a.fresh_label("push"), a.fresh_label("leaf")
-    a.condbr(a.icmp("sgt", count, V(str(_LEAF), I64)), push, leaf)
-    a.label(push)
-    left = a.and_(a.lshr(count, V("1", I64)), V("-8", I64))
-    a.store(a.sub(count, left), a.gep(stack, top, I64), align=8)
-    a.add_incoming(place, place, push)
-    a.add_incoming(count, left, push)
-    a.add_incoming(top, a.add(top, V("1", I64)), push)
-    a.br(descend)
-    a.label(leaf)
-    results = _leaf(f, vector, level, parts, place, count)
-
-    # up: a sum that waits for its right half is put down, one whose halves are both there is added
-    after_leaf = a.block
-    following = a.add(place, count)
-    ascend = a.label(a.fresh_label("ascend"))
-    current = [a.phi([(x, after_leaf)]) for x in results]
-    height = a.phi([(top, after_leaf)])
-    pop, right, both, out = (a.fresh_label(name) for name in ("pop", "right", "both", "chunk.done"))
-    a.condbr(a.icmp("eq", height, zero), out, pop)
-    a.label(pop)
-    below = a.sub(height, V("1", I64))
-    slot = a.gep(stack, below, I64)
-    waiting = a.load(slot, I64, align=8)
-    places = [a.gep(base, below, x.ty) for base, x in zip(sums, current, strict=True)]
-    a.condbr(a.icmp("ne", waiting, zero), right, both)
-    a.label(right)
-    for pointer, x in zip(places, current, strict=True):
-        a.store(x, pointer, align=4)
-    a.store(zero, slot, align=8)
-    a.add_incoming(place, following, right)
-    a.add_incoming(count, waiting, right)
-    a.add_incoming(top, height, right)
-    a.br(descend)
-    a.label(both)
-    for phi, pointer, x in zip(current, places, list(current), strict=True):
-        a.add_incoming(phi, a.fadd(a.load(pointer, x.ty, align=4), x), both)
-    a.add_incoming(height, below, both)
-    a.br(ascend)
-    a.label(out)
-
-    added = [a.fadd(total, x) for total, x in zip(totals, current, strict=True)]
-    done = a.fresh_label("reduce.done")
-    if chunk is not None:
-        position = a.add(start, size)
-        a.add_incoming(start, position, a.block)
-        for phi, value in zip(totals, added, strict=True):
-            a.add_incoming(phi, value, a.block)
-        a.condbr(a.icmp("slt", position, extent), outer, done)
-    vector.leave()
-    f.close_level()
-    a.label(done)
-    for p, value in zip(parts, added, strict=True):
-        f.values[p.result.name] = value
-
-
-def _leaf(f: FunctionEmitter, vector: VectorBody, level: Level, parts: list[Part], place: V, count: V) -> list[V]:
-    """The sums of a leaf of at most 128 elements."""
-    a, zero = f.a, V("0", I64)
-    nothing = [a.const(-0.0, TYPES[p.value.dtype]) for p in parts]
-    start = [a.const(-0.0, TYPES[p.value.dtype], _WIDTH) for p in parts]
-    whole = a.and_(count, V("-8", I64))
-    loop, combined, tail_test = a.fresh_label("leaf.loop"), a.fresh_label("leaf.sum"), a.fresh_label("leaf.rest")
-    before = a.block
-    a.condbr(a.icmp("sgt", whole, zero), loop, tail_test)
-    a.label(loop)
-    at = a.phi([(zero, before)])
-    lanes = [a.phi([(x, before)]) for x in start]
-    first = a.add(place, at)
-    vector.at(first, None, level)
-    f.hoist_loads = None
-    f.statements(vector.body)
-    nexts = [a.fadd(x, f.wide(f.operand(p.value))) for x, p in zip(lanes, parts, strict=True)]
-    following = a.add(at, V("8", I64))
-    a.add_incoming(at, following, a.block)
-    for phi, x in zip(lanes, nexts, strict=True):
-        a.add_incoming(phi, x, a.block)
-    a.condbr(a.icmp("slt", following, whole), loop, combined)
-    a.label(combined)
-    totals = [_combine_lanes(f, x) for x in nexts]
-    after = a.block
-    a.label(tail_test)
-    totals = [a.phi([(none, before), (x, after)]) for none, x in zip(nothing, totals, strict=True)]
-    left = a.and_(count, V("7", I64))
-    tail, done = a.fresh_label("leaf.tail"), a.fresh_label("leaf.done")
-    before = a.block
-    a.condbr(a.icmp("ne", left, zero), tail, done)
-    a.label(tail)
-    vector.at(a.add(place, whole), tail_mask(f, left, _WIDTH), level)
-    f.hoist_loads = None
-    f.statements(vector.body)
-    values = [f.wide(f.operand(p.value)) for p in parts]
-    one_by_one = a.fresh_label("leaf.element")
-    entered = a.block
-    a.label(one_by_one)
-    lane = a.phi([(zero, entered)])
-    running = [a.phi([(x, entered)]) for x in totals]
-    ends = [a.fadd(x, a.extract(value, lane)) for x, value in zip(running, values, strict=True)]
-    following = a.add(lane, V("1", I64))
-    a.add_incoming(lane, following, a.block)
-    for phi, x in zip(running, ends, strict=True):
-        a.add_incoming(phi, x, a.block)
-    a.condbr(a.icmp("slt", following, left), one_by_one, done)
-    after = a.block
-    a.label(done)
-    return [a.phi([(x, before), (y, after)]) for x, y in zip(totals, ends, strict=True)]
-
-
-def _combine_lanes(f: FunctionEmitter, x: V) -> V:
-    """((0+1)+(2+3))+((4+5)+(6+7)): neighbours are added, three times."""
-    a = f.a
-    while x.lanes > 1:
-        even = a.shuffle(x, None, range(0, x.lanes, 2))
-        odd = a.shuffle(x, None, range(1, x.lanes, 2))
-        x = a.fadd(even, odd)
-    return x

@@ -106,8 +106,10 @@ def _plain(name: str) -> Primitive:
 def _divide(signed: str, unsigned: str) -> Primitive:
     def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
         a, (x, y) = f.a, args
-        if f.mask is not None and (y.lanes > 1 or f.divergent):
-            y = a.select(f.mask, f.wide(y), a.const(1, y.ty, f.lanes))
+        if f.mask is not None and y.lanes > 1:
+            y = a.select(f.mask, y, a.const(1, y.ty, f.lanes))
+        elif f.mask is not None and f.divergent:  # no lane may be on, but what is uniform stays so
+            y = a.select(a.any_lane(f.mask), y, a.const(1, y.ty))
         method = signed if s.args[0].dtype.kind == "i" else unsigned
         return getattr(a, method)(x, y)  # type: ignore[no-any-return]
 

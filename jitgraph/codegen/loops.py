@@ -113,7 +113,8 @@ class For:
 
     Attributes:
         role: "vector" runs lanes at once (whole vectors, then a masked tail); "serial" and "parallel" turn by turn.
-        lanes: 0: the machine's width for the widest element in the body.
+        lanes: 0: the machine's width for the widest element in the body; else a power of two.
+        interleave: vectors that run side by side, to hide the latency of what one of them waits for.
     """
 
     symbol: str

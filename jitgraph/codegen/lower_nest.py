@@ -6,7 +6,7 @@ another in every buffer, and the hoisting of what does not change in the inner l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jitgraph.codegen.loops import (
@@ -169,14 +169,15 @@ def _merge_access(access: _Access, outer: str, inner: str) -> None:
     stmt.index = tuple(index)
 
 
-def split_levels(axes: list[Axis], body: list[Stmt]) -> list[list[Stmt]]:
+def split_levels(axes: list[Axis], body: list[Stmt], carried: Sequence[Var] = ()) -> list[list[Stmt]]:
     """The statements by the loop they stand in: [0] in front of the nest, [k] in the body of `axes[k - 1]`.
 
-    A statement stands in the innermost loop that it depends on; stores, checks and compound statements in the last one.
+    A statement stands in the innermost loop that it depends on; stores, checks and compound statements in the last one,
+    whose carried scalars are `carried`.
     """
     depth = len(axes)
     level_of_symbol = {a.symbol: k + 1 for k, a in enumerate(axes)}
-    level_of_var: dict[Var, int] = {}
+    level_of_var = dict.fromkeys(carried, depth)
     levels: list[list[Stmt]] = [[] for _ in range(depth + 1)]
 
     def of_dim(d: DimLike) -> int:

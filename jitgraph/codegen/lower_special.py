@@ -90,7 +90,7 @@ def _running(group: Group, op: Op, root: Root) -> None:
         return
     serial = next(a for a in axes if symbol(a.symbol) == along)
     inner_first = bool(order) and group.in_memory_order(axes, root.memory, tuple(index))[-1] is not serial
-    levels = split_levels([*order, serial], flat)
+    levels = split_levels([*order, serial], flat, [total])
     result = frame.var(dtype)
     loop = For(serial.symbol, 0, serial.size, levels[-1], carried=[Carry(total, start, following, result)])
     current = [*levels[-2], loop]
@@ -139,7 +139,7 @@ def _position(group: Group, op: Op, root: Root) -> None:
             better = b.or_(better, b.and_(nan, b.not_(b.cmp("uno", best, best))))
         best_next = b.select(better, value, best)
         place_next = b.select(better, group.dim(index[axis]), place)
-        levels = split_levels([*order, along], [*before, *frame.body])
+        levels = split_levels([*order, along], [*before, *frame.body], (best, place))
         end, last = frame.var(dtypes.I64), frame.var(value.dtype)
         carried = [Carry(best, first, best_next, last), Carry(place, Const(0, dtypes.I64), place_next, end)]
         loop = For(along.symbol, 1, along.size, levels.pop(), carried=carried)

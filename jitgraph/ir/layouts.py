@@ -8,7 +8,7 @@ from jitgraph.ir.types import Layout, c_layout
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Layout:
-    """The layout of an array with these strides (bytes): axes of size 1 never break an order, C order wins where it fits."""
+    """The layout of an array with these strides (bytes). Axes of size 1 break no order; C order wins where it fits."""
     ndim = len(shape)
     expected = itemsize
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):

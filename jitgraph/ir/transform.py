@@ -106,10 +106,16 @@ class Substitution:
                     a.type = self.type(a.type)
 
     def apply_graph(self, graph: Graph) -> None:
-        """On the body and the results; arguments and guards speak of sizes of arguments only."""
+        """On the body, the results, bounds of symbols and facts; arguments and guards speak of argument sizes only."""
         for op in graph.body.ops():
             self.apply(op)
         graph.results = [self.result(r) for r in graph.results]
+        for s in list(graph.symbols.values()):
+            lower, upper = self.attr(s.lower), self.attr(s.upper)
+            if lower != s.lower or upper != s.upper:
+                graph.add_symbol(replace(s, lower=lower, upper=upper))
+        for known in list(graph.facts.nonnegative):
+            graph.facts.assume_nonnegative(self.dim(known))
 
     def result(self, r: Result) -> Result:
         return replace(r, dim=self.dim(r.dim), steps=self.attr(r.steps)) if r.how == "dim" or r.steps else r

@@ -10,7 +10,8 @@ from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import Trait
 from jitgraph.ir.printer import attr_text
-from jitgraph.ir.rewrite import replace_value
+from jitgraph.ir.rewrite import erase_unused, replace_value
+from jitgraph.ir.types import AxisMap, IndexMap
 
 
 def cse(graph: Graph) -> bool:
@@ -43,6 +44,8 @@ class _Merger:
             if first is None:
                 self.seen[key] = op
                 added.append(key)
+            elif Trait.REDUCTION in traits and first.attrs.get("keepdims", False) != op.attrs.get("keepdims", False):
+                changed |= self.reduced(first, op)
             elif _mergeable(first, op):
                 for old, new in zip(op.results, first.results, strict=True):
                     if old.uses:
@@ -54,10 +57,41 @@ class _Merger:
             del self.seen[key]
         return changed
 
+    def reduced(self, first: Op, op: Op) -> bool:
+        """reduce(x, keepdims) = reduce(x), with axes of size 1 put in or left out"""
+        base, t = first.result, op.result.type
+        if starts_storage(base) or starts_storage(op.result):
+            return False
+        b = self.b.ahead_of(op)
+        axes = op.attrs["axes"]
+        if not base.type.ndim:
+            value = b.full(base, shape=t.shape, dtype=t.dtype)
+        else:
+            kept = [k for k in range(op.operands[0].type.ndim) if k not in axes]
+            if op.attrs.get("keepdims", False):
+                m = IndexMap(t.shape, tuple(AxisMap(0, 1, k) for k in kept))
+            else:
+                number = {k: i for i, k in enumerate(kept)}
+                m = IndexMap(
+                    t.shape,
+                    tuple(AxisMap(0, 1, number.get(k)) if k in number else AxisMap(0) for k in range(base.type.ndim)),
+                )
+            value = b.view(base, map=m)
+            if not t.ndim:
+                value = b.as_kind(value, kind=t.kind)
+        if value.type != t:
+            erase_unused(self.graph, value.producer)
+            return False
+        replace_value(op.result, value, b)
+        self.graph.erase(op)
+        return True
+
 
 def op_key(op: Op) -> tuple[Any, ...]:
     """Equal for ops that compute the same values."""
     operands = [id(v) for v in op.operands]
+    if Trait.REDUCTION in op.defn.traits:  # `keepdims` changes the shape only
+        return (op.defn.name, *operands, op.attrs["axes"])
     if len(operands) == 2 and Trait.COMMUTATIVE in op.defn.traits and operands[0] > operands[1]:
         operands.reverse()
     if not op.attrs:

@@ -27,14 +27,18 @@ _POLYNOMIAL = frozenset(["add", "sub", "mul"])
 def fold(graph: Graph) -> bool:
     """Evaluate what is known; True if something was.
 
-    One sweep in program order sees every chain of constants. Functions whose compiled form is within some ulp of the
+    One sweep in program order sees every chain of constants; symbols that turn out to be sizes ask for another.
+    Functions whose compiled form is within some ulp of the
     true value are evaluated in float64 and rounded, so that folding is at least as near.
     """
-    folder = _Folder(graph)
     changed = False
-    for op in graph.walk():
-        changed |= folder.one(op)
-    return folder.bind_known() or changed
+    while True:
+        folder = _Folder(graph)
+        for op in graph.walk():
+            changed |= folder.one(op)
+        if not folder.bind_known():
+            return changed
+        changed = True
 
 
 class _Folder:

@@ -42,6 +42,7 @@ from jitgraph.passes.fuse_groups import (
     may_have_rows,
     op_fits_rows,
     raise_to_end,
+    same_memory_order,
     try_merge,
 )
 
@@ -334,7 +335,7 @@ class _Fuser:
                 continue
             key = (base, domain)
             other = self.siblings.get(key)
-            if other is not None and other.find() is not home.find():
+            if other is not None and other.find() is not home.find() and same_memory_order(other.find(), home):
                 merged = try_merge(self.order, other.find(), home.find())
                 if merged is not None:
                     home = merged

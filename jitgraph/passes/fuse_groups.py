@@ -110,6 +110,20 @@ def compatible(a: Group, b: Group) -> bool:
     return may_have_rows(other, rows)
 
 
+def same_memory_order(a: Group, b: Group) -> bool:
+    """Do the arrays over the whole domain lie in the same order of axes, so that one order of loops suits both?"""
+    first, second = _memory_order(a), _memory_order(b)
+    return first is None or second is None or first == second
+
+
+def _memory_order(g: Group) -> tuple[int, ...] | None:
+    for op in g.ops:
+        for v in (*op.results, *op.operands):
+            if v.type.shape == g.domain:
+                return v.type.layout.order
+    return None
+
+
 def may_have_rows(g: Group, rows: int) -> bool:
     """Can the ops of `g` run row by row, with `rows` leading axes shared?"""
     assert g.domain is not None

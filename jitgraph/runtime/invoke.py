@@ -10,6 +10,7 @@ import builtins
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary, ref
 
@@ -39,8 +40,10 @@ _FORMATS = {
     "f32": "f", "f64": "d",
 }  # fmt: skip
 _ZERO = bytes(8)
-#: Arenas up to this size are kept between calls.
-_KEPT_BYTES = 1 << 20
+#: Arenas are kept for later calls, of any function, as fresh memory costs a page fault for every 4096 bytes.
+_KEPT_BYTES = 32 << 20
+_KEPT_ARENAS = 4
+_arenas: list[np.ndarray] = []
 
 
 class Deoptimise(Exception):  # noqa: N818  # not an error: the call is to be run in plain Python
@@ -55,7 +58,7 @@ class Frame:
 
     __slots__ = (
         "__weakref__", "address", "allocated", "args", "context", "dims", "dims_address", "executable", "made",
-        "pending", "result_dims", "result_dims_address", "scratch", "scratch_address", "size", "size_address", "slots",
+        "pending", "result_dims", "result_dims_address", "scratch", "size", "size_address", "slots",
         "slots_address", "slots_view",
     )  # fmt: skip
 
@@ -77,19 +80,21 @@ class Frame:
         self.slots_view = memoryview(self.slots).cast("B")
         self.args = b""
         self.scratch: np.ndarray | None = None
-        self.scratch_address = 0
         self.allocated: dict[int, np.ndarray] = {}
         self.made: list[Any] = []
         self.pending: BaseException | None = None
         _frames[self.address] = self
 
     def arena(self, size: int) -> int:
-        """The address of `size` bytes, 64-byte aligned; small arenas are kept for the next call."""
-        if self.scratch is not None and self.scratch.nbytes >= size + 64:
-            return self.scratch_address
-        self.scratch = np.empty(size + 64, np.uint8)
-        self.scratch_address = (self.scratch.__array_interface__["data"][0] + 63) & -64
-        return self.scratch_address
+        """The address of `size` bytes, 64-byte aligned."""
+        scratch: np.ndarray | None = None
+        with suppress(IndexError):
+            scratch = _arenas.pop()
+        if scratch is None or scratch.nbytes < size + 64:
+            scratch = np.empty(size + 64, np.uint8)
+        self.scratch = scratch
+        address: int = (scratch.__array_interface__["data"][0] + 63) & -64
+        return address
 
     def done(self, pool: list[Frame]) -> None:
         """Give back what only this call needed, and the frame itself."""
@@ -97,7 +102,9 @@ class Frame:
         self.args = b""
         if self.allocated:
             self.allocated.clear()
-        if self.scratch is not None and self.scratch.nbytes > _KEPT_BYTES:
+        if self.scratch is not None:
+            if self.scratch.nbytes <= _KEPT_BYTES and len(_arenas) < _KEPT_ARENAS:
+                _arenas.append(self.scratch)
             self.scratch = None
         pool.append(self)
 

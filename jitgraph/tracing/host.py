@@ -17,7 +17,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.graph import Site, Value
 from jitgraph.ir.types import TensorType, scalar_type
-from jitgraph.pytree import TreeDef, flatten, unflatten
+from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
 from jitgraph.tensor import Tensor, lift, wrap
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ R = TypeVar("R")
 #: A rule takes the arguments with `TensorType`s in place of arrays and answers a pytree of result types.
 Rule = Callable[..., Any]
 TABLE: dict[Any, Rule] = {}
+register_leaf(TensorType)
 
 _FLOAT = np.dtype("f8")
 _INT = np.dtype(np.intp)

@@ -172,7 +172,12 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
                     return call_numpy(original, label, args, kwargs, tensors=False)
             elif mode is EAGER and not views and not (creates and current_mode() is not None):
                 return call_numpy(original, label, args, kwargs, tensors=True)
-            return body(*args, **kwargs)
+            try:
+                return body(*args, **kwargs)
+            except errors.JitgraphError as error:
+                if not isinstance(mode, TraceMode):
+                    raise
+                raise mode.located(error) from None
 
         for f in originals:
             NUMPY_TABLE[f] = function
@@ -296,13 +301,7 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
         shape = shape[extra:]
     if len(shape) <= len(t.shape):
         if mode.name == "trace":
-            try:
-                wanted = mode.broadcast_shape([shape, t.shape], "assignment") if shape else t.shape
-            except errors.ShapeError:
-                wanted = (*t.shape, 0)
-            if len(wanted) == len(t.shape) and all(
-                a == b or mode.builder.prove("==", a, b) for a, b in zip(wanted, t.shape, strict=True)
-            ):
+            if mode.repeats_to(shape, t.shape):
                 return mode.stretch(value, t.shape)  # `write` repeats axes of size 1
         elif all(d in (1, e) for d, e in zip(reversed(shape), reversed(t.shape), strict=False)):
             return mode.view(value, IndexMap.broadcast(shape, t.shape))

@@ -279,9 +279,18 @@ def arange(
     if not isinstance(mode, TraceMode):
         filled: np.ndarray = np.arange(plain(start), plain(stop), plain(step), dtype)  # type: ignore[call-overload]
         return wrap(mode, mode.lift(filled))
+    if np.dtype(dtype).kind in "iu" and all(tensor(v, mode).type.dtype.kind in "iu" for v in (start, stop, step)):
+        a, b, c = (integer_dim(mode, v) for v in (start, stop, step))
+        return iota(mode, start, step, range_length(mode, a, b, c), np.dtype(dtype))
     length = EXPORTS["ceil"](binary("truediv", binary("sub", stop, start), step))
     count = EXPORTS["maximum"](cast(tensor(length), np.int64), 0)
     return iota(mode, start, step, mode.bind(lift(mode, count), "k", 0), np.dtype(dtype))
+
+
+def integer_dim(mode: TraceMode, x: Any) -> DimLike:
+    """An integer scalar as a dim: a size as it is, data bound to a symbol."""
+    d = dim_of(x)
+    return mode.bind(lift(mode, x), "b") if d is None else d
 
 
 def range_length(mode: Mode, start: DimLike, stop: DimLike, step: DimLike) -> DimLike:

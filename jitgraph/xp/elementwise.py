@@ -10,6 +10,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.types import IndexMap
+from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, apply, plain
 from jitgraph.xp.core import (
     EXPORTS,
@@ -52,8 +53,8 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
         operands = operands[: ufunc.nin]
     elif len(operands) < ufunc.nin:
         raise errors.DTypeError(
-            f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments but {len(operands)} were "
-            "given"
+            f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments but "
+            f"{len(operands)} were given"
         )
     values = [operand(x) for x in operands]
     casting = kwargs.get("casting", "same_kind")
@@ -89,14 +90,8 @@ def select_into(result: Tensor, mask: Any, out: Any) -> Tensor:
     old = out[0] if isinstance(out, tuple) else out
     if old is None:
         mode = result._storage.mode
-        wide = (
-            mode.broadcast_shape([result.type.shape, tensor(mask).type.shape], "where")
-            if mode.name == "trace"
-            # type: ignore[attr-defined]
-            else (
-                np.broadcast_shapes(result.type.shape, tensor(mask).type.shape)  # type: ignore[arg-type]
-            )
-        )
+        shapes: list[Any] = [result.type.shape, tensor(mask).type.shape]
+        wide = mode.broadcast_shape(shapes, "where") if isinstance(mode, TraceMode) else np.broadcast_shapes(*shapes)
         old = empty_result(mode, wide, result.type.dtype)
     chosen = cast(tensor(result), old.type.dtype) if type(old) is Tensor else result
     return apply(R("where"), operand(mask), chosen, old)  # type: ignore[no-any-return]

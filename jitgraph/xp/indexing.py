@@ -10,8 +10,8 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.dims import DimLike
-from jitgraph.ir.types import AxisMap, IndexMap
-from jitgraph.modes import TraceMode
+from jitgraph.ir.types import AxisMap, IndexMap, Shape
+from jitgraph.modes import TraceMode, shape_text
 from jitgraph.tensor import (
     EAGER,
     Mode,
@@ -98,8 +98,8 @@ def basic_view(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]]) -> Tenso
     axes: list[AxisMap] = []
     axis = 0
     for kind, part in items:
-        if kind == "new":
-            shape.append(1)
+        if kind in ("new", "empty"):
+            shape.append(int(kind == "new"))
             continue
         size = own[axis]
         if kind == "int":
@@ -153,7 +153,9 @@ def integer_index(mode: Mode, index: Any, size: DimLike, axis: int) -> Tensor:
         data = np.asarray(unwrap(index)) if mode_in((index,)) is not mode else None
         if data is not None:
             data = data.astype(np.int64) if data.dtype != np.int64 else data
-            if isinstance(size, int) or data.size == 0:
+            if data.size == 0:
+                return wrap(mode, mode.lift(data))
+            if isinstance(size, int):
                 wrong = (data < -size) | (data >= size)
                 if wrong.any():
                     raise index_error(
@@ -197,7 +199,7 @@ def base_axes(items: Sequence[tuple[str, Any]]) -> dict[int, int]:
         if kind != "int":
             found[at] = axis
             at += 1
-        axis += kind != "new"
+        axis += kind not in ("new", "empty")
     return found
 
 
@@ -210,6 +212,9 @@ def flattened(mode: Mode, base: Tensor, indices: list[Tensor], places: list[int]
     order[first:first] = places
     moved = transpose(base, order) if order != list(range(base.type.ndim)) else base
     sizes = [base.type.shape[p] for p in places]
+    wide = common_index_shape(mode, [i.type.shape for i in indices])
+    if isinstance(mode, TraceMode):
+        indices = [wrap(mode, mode.stretch(read(i), wide)) for i in indices]
     flat = indices[0]
     for size, index in zip(sizes[1:], indices[1:], strict=True):
         scale = size if isinstance(size, int) else as_kind(dim_tensor(mode, size), "np_scalar")
@@ -219,9 +224,24 @@ def flattened(mode: Mode, base: Tensor, indices: list[Tensor], places: list[int]
     return flat, merged, first
 
 
+def common_index_shape(mode: Mode, shapes: list[Shape]) -> Shape:
+    """What index arrays broadcast to.
+
+    Raises:
+        IndexingError: they do not.
+    """
+    try:
+        return mode.broadcast_shape(shapes, "") if isinstance(mode, TraceMode) else np.broadcast_shapes(*shapes)  # type: ignore[arg-type]
+    except ValueError:
+        texts = " ".join(shape_text(s) for s in shapes)
+        raise index_error(
+            mode, f"shape mismatch: indexing arrays could not be broadcast together with shapes {texts}"
+        ) from None
+
+
 def compress_by(mode: Mode, x: Tensor, mask: Tensor) -> Tensor:
     """`x[mask]`, the mask of the shape of `x`."""
-    match_mask(mode, mask, x.type.shape, 0)
+    match_mask(mode, mask.type.shape, x.type.shape, 0)
     if not isinstance(mode, TraceMode):
         return apply(R("compress"), x, mask, symbol="k")  # type: ignore[no-any-return]
     value = mode.stretch(read(mask), x.type.shape)

@@ -293,7 +293,7 @@ class Key:
     """A parsed key: one entry per axis of the base, or per new axis.
 
     Attributes:
-        items: ("new",), ("slice", s), ("int", i), ("array", index Tensor or array), in order.
+        items: ("new",), ("empty",), ("slice", s), ("int", i), ("array", index Tensor or array), in order.
         scalar: integers for all axes and nothing else: the result is a scalar.
     """
 
@@ -323,16 +323,9 @@ def parse(mode: Mode, key: Any, shape: Shape) -> Key:
             ellipsis_at = len(items)
             continue
         if kind == "mask":
-            mask = array_tensor(part, mode)
-            if mask.type.ndim == 0:
-                items.append(("new", None))
-                if not bool(part):
-                    items[-1] = ("array", np.zeros(0, np.int64))
-                    items.insert(len(items) - 1, ("new", None))
+            if consumed == 0:  # x[True] adds an axis of size 1, x[False] one of size 0
+                items.append(("new" if bool(part) else "empty", None))
                 continue
-            items.append(("mask", mask))
-            used += consumed
-            continue
         items.append((kind, part))
         used += consumed
     if used > len(shape):
@@ -388,17 +381,26 @@ def _spread_masks(mode: Mode, items: list[tuple[str, Any]], shape: Shape) -> lis
     for kind, part in items:
         if kind != "mask":
             out.append((kind, part))
-            axis += kind != "new"
+            axis += kind not in ("new", "empty")
             continue
-        mask: Tensor = part
-        match_mask(mode, mask, shape[axis : axis + mask.type.ndim], axis)
-        out.extend(("array", index) for index in EXPORTS["nonzero"](mask))
-        axis += mask.type.ndim
+        mask: Any = part if mode_in((part,)) is not None else np.asarray(part)
+        own: Shape = tensor(mask).type.shape if mode_in((mask,)) is not None else mask.shape
+        match_mask(mode, own, shape[axis : axis + len(own)], axis)
+        if isinstance(mask, np.ndarray) and type(mask) is not Tensor:  # known now
+            out.extend(("array", index) for index in np.nonzero(mask))
+        else:
+            out.extend(("array", index) for index in EXPORTS["nonzero"](array_tensor(mask, mode)))
+        axis += len(own)
     return out
 
 
-def match_mask(mode: Mode, mask: Tensor, sizes: Shape, first: int) -> None:
-    for k, (have, wanted) in enumerate(zip(mask.type.shape, sizes, strict=True)):
+def match_mask(mode: Mode, own: Shape, sizes: Shape, first: int) -> None:
+    """A mask fits the axes it selects from, from axis `first` on.
+
+    Raises:
+        IndexingError: a size differs.
+    """
+    for k, (have, wanted) in enumerate(zip(own, sizes, strict=True)):
         if have == wanted:
             continue
         message = (

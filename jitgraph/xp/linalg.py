@@ -72,8 +72,8 @@ def _matched(mode: Mode, a: Tensor, b: Tensor, inner_a: DimLike, inner_b: DimLik
         last = a.type.ndim - 1
         raise errors.ShapeError(
             errors.describe(
-                f"{what}: inner dimensions differ: the left operand has {inner_a} on axis {last}, the right one {inner_b} "
-                f"on axis {axis_b}",
+                f"{what}: inner dimensions differ: the left operand has {inner_a} on axis {last}, the right one "
+                f"{inner_b} on axis {axis_b}",
                 mode.locate() if isinstance(mode, TraceMode) else None,
                 facts=(f"left:  {a.type}", f"right: {b.type}"),
                 remedy=f"give the right operand {inner_a} on axis {axis_b}, or the left one {inner_b} on axis {last}.",

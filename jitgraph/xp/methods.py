@@ -22,7 +22,19 @@ from jitgraph.tensor import (
     view_of,
 )
 from jitgraph.xp import creation, elementwise, indexing, joining, linalg, operators, reductions, scalars, shape, writes
-from jitgraph.xp.core import EXPORTS, NUMPY_TABLE, R, array_tensor, call_numpy, deliver, fit, mode_in, rewrap, unwrap
+from jitgraph.xp.core import (
+    EXPORTS,
+    NUMPY_TABLE,
+    R,
+    array_tensor,
+    call_numpy,
+    deliver,
+    fit,
+    mode_in,
+    rewrap,
+    translate,
+    unwrap,
+)
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -262,16 +274,16 @@ FRONT = SimpleNamespace(
     **operators.METHODS,
     __getitem__=indexing.getitem, __setitem__=writes.setitem, __floor__=_rounding(math.floor),
     __ceil__=_rounding(math.ceil), __trunc__=_rounding(math.trunc), __round__=_rounding(round),
-    array_ufunc=array_ufunc, array_function=array_function, fit=fit, iterate=iterate,
+    array_ufunc=array_ufunc, translate=translate, array_function=array_function, fit=fit, iterate=iterate,
     matrix_transpose=shape.matrix_transpose,
     sum=reductions.sum, prod=reductions.prod, max=reductions.max, min=reductions.min, mean=reductions.mean,
     var=reductions.var, std=reductions.std, any=reductions.any, all=reductions.all, argmax=reductions.argmax,
     argmin=reductions.argmin, ptp=reductions.ptp, cumsum=cumulative("cumsum"), cumprod=cumulative("cumprod"),
     reshape=reshape, transpose=transpose, ravel=shape.ravel, flatten=flatten, squeeze=squeeze, swapaxes=shape.swapaxes,
     diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=view,
-    clip=clip, conj=conj, conjugate=conj, real=real, imag=imag, flat=flat, dot=dot, take=indexing.take, compress=compress,
-    nonzero=indexing.nonzero, put=put, trace=linalg.trace, round=EXPORTS["round"], is_integer=is_integer,
-    as_integer_ratio=_python_method("as_integer_ratio"), hex=_python_method("hex"),
+    clip=clip, conj=conj, conjugate=conj, real=real, imag=imag, flat=flat, dot=dot, take=indexing.take,
+    compress=compress, nonzero=indexing.nonzero, put=put, trace=linalg.trace, round=EXPORTS["round"],
+    is_integer=is_integer, as_integer_ratio=_python_method("as_integer_ratio"), hex=_python_method("hex"),
     bit_length=_python_method("bit_length"),
     bit_count=_python_method("bit_count"),
 )  # fmt: skip

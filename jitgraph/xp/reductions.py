@@ -1,4 +1,4 @@
-"""Reductions with `axis`, `dtype`, `out`, `keepdims`, `initial`, `where`; mean, var and std in NumPy's sequence of steps."""
+"""Reductions with `axis`, `dtype`, `out`, `keepdims`, `initial`, `where`; mean, var, std in NumPy's steps."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _count(x: Tensor, axes: Sequence[int], mask: Any, keep: bool) -> Any:
 
 
 def _divide_by(total: Tensor, count: Any, dtype: Any) -> Tensor:
-    """total / count by an `intp` scalar or array, cast to `dtype`: float32 sums are divided in float64, as NumPy does."""
+    """total / count by an `intp` scalar or array, cast to `dtype`: float32 is divided in float64, as in NumPy."""
     if isinstance(count, int):
         divisor: Any = np.intp(count)
     elif type(count) is Tensor:

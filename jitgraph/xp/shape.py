@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import DimLike, dim_max, dim_min, floordiv, mod
+from jitgraph.ir.dims import DimLike, dim_max, dim_min, floordiv, mod, ne1
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.modes import TraceMode, shape_text
 from jitgraph.tensor import (
@@ -287,36 +287,29 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 
 def stretched(x: Tensor, shape: Shape) -> Tensor:
+    """The read-only view of `x` broadcast to `shape`."""
     own, mode = x.type.shape, x._storage.mode
     shift = len(shape) - len(own)
-    axes: list[AxisMap] = []
-    for k, d in enumerate(own if shift >= 0 else ()):
-        target = shape[k + shift]
-        if d == target or _equal(mode, d, target):
-            axes.append(AxisMap(0, 1, k + shift))
-        elif _is_one(mode, d):
-            axes.append(AxisMap(0, 0, None))
-        else:
-            break
-    if shift < 0 or len(axes) < len(own):
+    if isinstance(mode, TraceMode):
+        fits = mode.repeats_to(own, shape)
+    else:
+        fits = all(d in (1, e) for d, e in zip(own, shape[max(shift, 0) :], strict=False))
+    if shift < 0 or not fits:
         raise errors.ShapeError(
             errors.describe(
                 f"broadcast_to: an array of shape {shape_text(own)} does not broadcast to shape {shape_text(shape)}",
                 place_of(x),
             )
         )
+    axes: list[AxisMap] = []
+    for k, d in enumerate(own, shift):
+        if d == shape[k] or (isinstance(mode, TraceMode) and mode.builder.prove("==", d, shape[k])):
+            axes.append(AxisMap(0, 1, k))
+        elif d == 1 or not isinstance(mode, TraceMode) or mode.builder.prove("==", d, 1):
+            axes.append(AxisMap(0, 0, None))
+        else:
+            axes.append(AxisMap(0, ne1(d), k))
     return view_of(x, IndexMap(tuple(shape), tuple(axes)), writable=False)
-
-
-def _equal(mode: Mode, a: DimLike, b: DimLike) -> bool:
-    try:
-        return mode.decide("==", a, b)
-    except Undecided:
-        if _is_one(mode, a):
-            return False
-        assert isinstance(mode, TraceMode)
-        mode.check(mode.compare("eq", a, b), "ValueError", "size {0} does not broadcast to {1}", a, b)
-        return True
 
 
 @numpy_function(np.broadcast_arrays, views=True)

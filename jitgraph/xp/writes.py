@@ -39,9 +39,9 @@ from jitgraph.xp.core import (
     translate,
     unwrap,
 )
-from jitgraph.xp.indexing import arrangement, base_axes, basic_view, flattened, integer_index
+from jitgraph.xp.indexing import arrangement, base_axes, basic_view, common_index_shape, flattened, integer_index
 from jitgraph.xp.keys import full_mask, mask_rank, match_mask, parse
-from jitgraph.xp.shape import ravel, reshape_to, transpose
+from jitgraph.xp.shape import ravel, reshape_to, stretched, transpose
 
 # --- writing
 
@@ -89,7 +89,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
 
 def _is_single(value: Any) -> bool:
-    return type(value) is not Tensor or value.type.ndim == 0
+    return value.type.ndim == 0 if type(value) is Tensor else np.ndim(value) == 0
 
 
 def _leading_mask(mode: Mode, x: Tensor, key: Any) -> Tensor | None:
@@ -98,7 +98,7 @@ def _leading_mask(mode: Mode, x: Tensor, key: Any) -> Tensor | None:
         (key,) = key
     if 1 <= mask_rank(key) < x.type.ndim:
         mask = array_tensor(key, mode)
-        match_mask(mode, mask, x.type.shape[: mask.type.ndim], 0)
+        match_mask(mode, mask.type.shape, x.type.shape[: mask.type.ndim], 0)
         return mask
     return None
 
@@ -107,7 +107,7 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
     """One value for all: a select; one for each true element: `expand`."""
     shape = x.type.shape
     if mask.type.ndim == len(shape) and 1 not in mask.type.shape:
-        match_mask(mode, mask, shape, 0)
+        match_mask(mode, mask.type.shape, shape, 0)
     v = tensor(value, mode)
     if v.type.dtype.kind == "c" and x.type.dtype.kind != "c":
         raise errors.DTypeError("float() argument must be a string or a real number, not 'complex'")
@@ -155,7 +155,7 @@ def scatter(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]], value: Any)
         # bring the indexed axes to the front, as one axis of a work array
         order = [*places, *(k for k in range(base.type.ndim) if k not in places)]
         merged = transpose(base, order)
-    wide = _common(mode, [i.type.shape for i in indices])
+    wide = common_index_shape(mode, [i.type.shape for i in indices])
     rest = tuple(d for k, d in enumerate(base.type.shape) if k not in places)
     front = axis if adjacent else 0
     target = (*rest[:front], *wide, *rest[front:])
@@ -165,22 +165,22 @@ def scatter(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]], value: Any)
         v = transpose(v, [*range(front, front + count), *range(front), *range(front + count, len(target))])
     flat = [reshape_to(_broadcast(mode, i, wide), (product(wide),)) for i in indices]
     v = reshape_to(v, (product(wide), *rest))
+    if 0 in v.type.shape:
+        return
     if isinstance(mode, TraceMode):
         _scatter_loop(mode, merged, flat, v)
     else:
         _scatter_once(mode, merged, flat, v, base.type.shape, places)
 
 
-def _common(mode: Mode, shapes: list[Shape]) -> Shape:
-    if isinstance(mode, TraceMode):
-        return mode.broadcast_shape(shapes, "index arrays")
-    return np.broadcast_shapes(*shapes)  # type: ignore[arg-type]
-
-
 def _broadcast(mode: Mode, x: Tensor, shape: Shape) -> Tensor:
-    from jitgraph.xp.shape import stretched
-
-    return x if x.type.shape == shape else stretched(x, shape)
+    """`x`, which fits `shape` (decided before), with every axis repeated."""
+    if not isinstance(mode, TraceMode):
+        return x if x.type.shape == shape else stretched(x, shape)
+    value = mode.stretch(read(x), shape)
+    if value.type.shape != shape:
+        value = mode.view(value, IndexMap.broadcast(value.type.shape, shape))
+    return wrap(mode, value)
 
 
 def _fitted(mode: Mode, value: Any, x: Tensor, shape: Shape) -> Tensor:

@@ -225,7 +225,7 @@ class TestState:
         GLOBAL[0] = 50.0
         same(f(np.ones(5)), 1 + GLOBAL)
         GLOBAL[0] = 0.0
-        assert f.cache_info().compiles == 1
+        assert f.cache_info().misses == 1
 
     def test_global_scalar_is_a_guard(self):
         global SCALE
@@ -306,7 +306,7 @@ class TestControlFlow:
             jacobi(a, b, steps)
             f(c, d, steps)
             same((a, b), (c, d))
-        assert f.cache_info().compiles == 1
+        assert f.cache_info().misses == 1
 
     def test_index_in_a_slice(self):
         def f(x, n):
@@ -338,7 +338,7 @@ class TestControlFlow:
         f = jg.jit(step)
         f(V, V, 1.0)
         f(V, V, 1e9)
-        assert f.cache_info().compiles == 1
+        assert f.cache_info().misses == 1
 
     def test_index_error_names_the_line_and_keeps_earlier_writes(self):
         def f(x, n):
@@ -358,7 +358,7 @@ class TestControlFlow:
         same(f(V, -1), V[-1])
         with pytest.raises(IndexError):
             f(V, 99)
-        assert f.cache_info().compiles == 1
+        assert f.cache_info().misses == 1
 
 
 class TestCompileCounts:
@@ -368,13 +368,13 @@ class TestCompileCounts:
         for _ in range(1000):
             x = r.standard_normal(int(r.integers(2, 400)))
             same(f(x, x + 1), np.sqrt(x * x + (x + 1) * (x + 1)).sum() + x[1:].sum())
-        assert f.cache_info().compiles + f.cache_info().disk_hits == 1
+        assert f.cache_info().misses == 1
 
     def test_a_thousand_scalars_one_compile(self):
         f = jg.jit(lambda x, s, k: x * s + k)
         for i in range(1000):
             same(f(V, i * 0.37, i), V * (i * 0.37) + i)
-        assert f.cache_info().compiles + f.cache_info().disk_hits == 1
+        assert f.cache_info().misses == 1
 
     def test_threads_compile_once(self):
         f = jg.jit(lambda x: np.exp(x) * 2)
@@ -385,7 +385,7 @@ class TestCompileCounts:
         for t in threads:
             t.join()
         assert len(out) == 8
-        assert f.cache_info().compiles + f.cache_info().disk_hits == 1
+        assert f.cache_info().misses == 1
 
 
 class TestKernels:

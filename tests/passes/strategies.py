@@ -1,6 +1,5 @@
 """Random graphs for the tests of passes: elementwise ops, views, reductions, writes, checks, loops and branches."""
 
-
 from __future__ import annotations
 
 import random
@@ -13,24 +12,32 @@ from jitgraph.ir.dims import symbol
 from jitgraph.ir.graph import Block, Graph, Op, Result, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.printer import first_places
-from jitgraph.ir.types import AxisMap, IndexMap, TensorType
+from jitgraph.ir.types import AxisMap, IndexMap, TensorType, dense_layout
 from jitgraph.source import SourceLoc
 
 F8 = np.dtype("f8")
 N, M = symbol("n"), symbol("m")
 UNARY = ("neg", "abs", "square", "sqrt", "floor", "exp", "sign")
+EXACT_UNARY = ("neg", "abs", "square", "sqrt", "floor", "ceil", "sign")
 BINARY = ("add", "sub", "mul", "minimum", "maximum")
 
 
 class RandomGraph:
     """Builds a graph of about `size` ops over arrays of shapes (n, m), (m,), (n, 1) and scalars."""
 
-    def __init__(self, seed: int, size: int = 20) -> None:
+    def __init__(self, seed: int, size: int = 20, unary: tuple[str, ...] = UNARY, wide: bool = False) -> None:
+        self.wide = wide
+        self.unary = unary
         self.r = random.Random(seed)
         g = self.graph = Graph("random")
         for name, shape in (("a", (N, M)), ("b", (N, M)), ("c", (M,)), ("d", (N, 1))):
             g.body.add_arg(TensorType(F8, shape), name)
         g.body.add_arg(TensorType(F8, (), "np_scalar"), "s")
+        if wide:
+            g.body.add_arg(TensorType(F8, (N, M), "array", dense_layout((1, 0))), "fo")
+            g.body.add_arg(TensorType(np.dtype("f4"), (N, M)), "f")
+            g.body.add_arg(TensorType(np.dtype("i8"), (N, M)), "k")
+            g.body.add_arg(TensorType(np.dtype("i4"), (M,)), "u")
         for name, (arg, axis) in first_places([a.type for a in g.args]).items():
             g.add_symbol(Symbol(name, "arg", arg, axis, 2, None, True))
         self.line = 0
@@ -67,8 +74,38 @@ class RandomGraph:
                 self.write()
             elif kind < 0.88:
                 self.check()
+            elif kind < 0.94 and self.wide:
+                self.unusual()
             elif depth < 2:
                 self.region(depth)
+
+    def unusual(self) -> None:
+        """Casts, selections, running sums, gathers, concatenations, positions of extremes, reshapes, while loops."""
+        kind = self.r.randrange(8)
+        x = self.pick(2)
+        emit = lambda name, *operands, **attrs: self.b.apply(REGISTRY[name], *operands, **attrs)[0]  # noqa: E731
+        if kind == 0:
+            made = emit("cast", self.pick(), dtype=np.dtype(self.r.choice(["f4", "f8"])))
+        elif kind == 1:
+            made = emit("where", emit("lt", x, 0.5), self.pick(2), x)
+        elif kind == 2:
+            made = emit("cumsum", x, axis=self.r.randrange(2))
+        elif kind == 3:
+            count = emit("iota", 0, 1, size=N, dtype=np.dtype("i8"))
+            index = emit("sub", emit("cast", self.b.dim(value=N - 1), dtype=np.dtype("i8")), count)
+            made = emit("take", x, index, axis=0)
+        elif kind == 4:
+            joined = emit("concatenate", x, self.pick(2), axis=0)
+            made = emit("view", joined, map=IndexMap((N, M), (AxisMap(1, 2, 0), AxisMap(0, 1, 1))))
+        elif kind == 5:
+            found = emit(self.r.choice(["argmax", "argmin"]), x, axis=self.r.randrange(2), keepdims=True)
+            made = emit("add", emit("cast", found, dtype=F8), x)
+        elif kind == 6:
+            made = emit("reshape", emit("neg", emit("reshape", x, shape=(M * N,))), shape=(N, M))
+        else:
+            made = emit("view", x, map=IndexMap.permute((N, M), (1, 0)))
+            made = emit("view", emit("neg", made), map=IndexMap.permute((M, N), (1, 0)))
+        self.pool.append(made)
 
     def pick(self, ndim: int | None = None) -> Value:
         """An array of the full domain if `ndim` is 2, else anything."""
@@ -80,7 +117,7 @@ class RandomGraph:
     def elementwise(self) -> Value:
         x = self.pick(2 if self.r.random() < 0.7 else None)
         if self.r.random() < 0.4:
-            return self.b.apply(REGISTRY[self.r.choice(UNARY)], x)[0]
+            return self.b.apply(REGISTRY[self.r.choice(self.unary)], x)[0]
         fitting = [v for v in [*self.pool, *self.versions] if self.fits(x, v)]
         y = (
             self.r.choice(fitting)

@@ -240,6 +240,56 @@ def test_cse_keeps_two_results_and_two_storages_apart() -> None:
     )
 
 
+def test_cse_merges_reductions_that_differ_in_keepdims() -> None:
+    check_pass(
+        cse,
+        """
+        graph @f(%x: f64[n, m]) -> (f64[n, m], f64[n], np.f64) {
+          %a = reduce_sum %x {axes = [1], keepdims = true} : f64[n, 1]
+          %b = reduce_sum %x {axes = [1], keepdims = false} : f64[n]
+          %c = reduce_max %x {axes = [0, 1], keepdims = false} : np.f64
+          %d = reduce_max %x {axes = [0, 1], keepdims = true} : f64[1, 1]
+          %e = sub %x, %a : f64[n, m]
+          %g = mul %e, %d : f64[n, m]
+          %h = neg %b : f64[n]
+          %i = neg %c : np.f64
+          return %g, %h, %i
+        }""",
+        """
+        graph @f(%x: f64[n, m]) -> (f64[n, m], f64[n], np.f64) {
+          %a = reduce_sum %x {axes = [1], keepdims = true} : f64[n, 1]
+          %b = view %a {map = (d0: n) -> (d0, 0)} : f64[n]
+          %c = reduce_max %x {axes = [0, 1], keepdims = false} : np.f64
+          %d = full %c {dtype = f64, shape = [1, 1]} : f64[1, 1]
+          %e = sub %x, %a : f64[n, m]
+          %g = mul %e, %d : f64[n, m]
+          %h = neg %b : f64[n]
+          %i = neg %c : np.f64
+          return %g, %h, %i
+        }""",
+    )
+    check_pass(
+        cse,
+        """
+        graph @f(%x: f64[n, m]) -> (f64[n, m], np.f64) {
+          %d = reduce_max %x {axes = [0, 1], keepdims = true} : f64[1, 1]
+          %c = reduce_max %x {axes = [0, 1], keepdims = false} : np.f64
+          %g = mul %x, %d : f64[n, m]
+          %i = neg %c : np.f64
+          return %g, %i
+        }""",
+        """
+        graph @f(%x: f64[n, m]) -> (f64[n, m], np.f64) {
+          %d = reduce_max %x {axes = [0, 1], keepdims = true} : f64[1, 1]
+          %v = view %d {map = () -> (0, 0)} : f64[]
+          %c = as_kind %v {kind = "np_scalar"} : np.f64
+          %g = mul %x, %d : f64[n, m]
+          %i = neg %c : np.f64
+          return %g, %i
+        }""",
+    )
+
+
 # ---------------------------------------------------------------------------------------------------- control flow
 
 
@@ -559,6 +609,35 @@ def test_symbols_bound_to_sizes_are_those_sizes() -> None:
           %c = view %x {map = (d0: n) -> (d0)} : f64[n]
           %d = neg %c : f64[n]
           return %d
+        }""",
+    )
+
+
+def test_index_of_a_loop_over_a_size_is_in_range() -> None:
+    check_pass(
+        fold,
+        """
+        graph @f(%x: f64[n]) -> () where n >= 0, n != 1, value k >= 0, index i >= 0, i <= k - 1 {
+          %a = dim {value = n} : py_int
+          bind %a {symbol = k}
+          for {index = i, lower = 0, step = 1, upper = k} () {
+            %i = dim {value = i} : py_int
+            %c = lt %i, %a : py_bool
+            check %c {order = 1, site = 0 IndexError "no"}
+            yield
+          }
+          return
+        }""",
+        """
+        graph @f(%x: f64[n]) -> () where n >= 0, n != 1, index i >= 0, i <= n - 1 {
+          %a = dim {value = n} : py_int
+          for {index = i, lower = 0, step = 1, upper = n} () {
+            %i = dim {value = i} : py_int
+            %c = constant {value = true} : py_bool
+            check %c {order = 1, site = 0 IndexError "no"}
+            yield
+          }
+          return
         }""",
     )
 

@@ -59,7 +59,7 @@ class Traced:
         self.leaves: list[Any] = []
         self.tree = self._collect(self.out)
         mutates = [i for i, s in enumerate(self.storages) if s.value is not self.entry[i]]
-        values = [v for v in self.leaves]
+        values = list(self.leaves)
         results = [Result("fresh", k) for k in range(len(values))]
         values += [self.storages[i].value for i in mutates]
         self.mutates = mutates

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CROSSOVER: Final = {"float": 0.94, "double": 1.0}
 LIMIT: Final = {"float": 4.0, "double": 6.0}  # above, the result rounds to 1
-ERFC_MIDDLE: Final = 4477 / 1024
+ERFC_MIDDLE: Final = 3563 / 1024
 ERFC_LIMIT: Final = {"float": 10.1, "double": 27.3}  # above, the result rounds to 0
 
 

@@ -18,6 +18,8 @@ PI_HALF: Final = {
     "float": (_h("0x1.921fb6p+0"), _h("-0x1.777a5cp-25")),
     "double": (_h("0x1.921fb54442d18p+0"), _h("0x1.1a62633145c07p-54")),
 }
+# quotients of numbers below the first are had from numbers larger by the second: the remainder is normal then
+SMALL_DIVISOR: Final = {"float": (2.0**-32, 2.0**64), "double": (2.0**-400, 2.0**500)}
 
 
 def root_with_rest(a: Assembler, z: V, root: V) -> tuple[V, V]:
@@ -88,14 +90,12 @@ def arccos(a: Assembler, /, *operands: V) -> V:
     return a.fadd(total, a.fadd(a.muladd(a.fadd(tail, rest), factor, lost), base_low))
 
 
-def arctan_of_quotient(a: Assembler, n: V, d: V, base: V, base_low: V, rest_divisor: V) -> V:
-    """base + arctan(n / d) for |n| <= d; `rest_divisor` is d, or something finite where d is not."""
-    t = a.fdiv(n, d)
+def arctan_of_quotient(a: Assembler, t: V, rest: V | None, base: V, base_low: V) -> V:
+    """base + arctan(t + rest) for |t| <= 1; the rest comes with FMA only."""
     z = a.fmul(t, t)
     one = a.like(1.0, t)
     low = base_low
-    if a.has_fma:
-        rest = a.fdiv(a.fma(a.fneg(t), rest_divisor, n), d)
+    if rest is not None:
         # to arctan(t) a change of t counts 1 / (1 + z), roughly 1 - z/2
         low = a.fma(rest, a.fma(z, a.like(-0.5, z), one), low)
         # and what z loses counts -t/6, roughly
@@ -117,7 +117,10 @@ def arctan(a: Assembler, /, *operands: V) -> V:
     n, d = a.select(large, a.like(-1.0, x), y), a.select(large, y, one)
     high, low = (a.like(part, x) for part in PI_HALF[x.ty])
     base, base_low = a.select(large, high, zero), a.select(large, low, zero)
-    return a.copysign(arctan_of_quotient(a, n, d, base, base_low, d), x)
+    t = a.fdiv(n, d)
+    # t is exact for d = 1, and 1 / d = -t for n = -1
+    rest = a.fmul(a.fma(t, d, a.fneg(n)), t) if a.has_fma else None
+    return a.copysign(arctan_of_quotient(a, t, rest, base, base_low), x)
 
 
 def arctan2(a: Assembler, /, *operands: V) -> V:
@@ -140,7 +143,19 @@ def arctan2(a: Assembler, /, *operands: V) -> V:
     base_low = a.select(negative, a.like(2 * low, x), zero)
     base = a.select(steep, a.like(high, x), base)
     base_low = a.select(steep, a.like(low, x), base_low)
-    finite = a.select(a.fcmp("oeq", d, infinity), one, d)
     # a NaN in x alone would be lost: the comparison with y is false then, and n is y
     n = a.select(a.isnan(x), x, n)
-    return a.copysign(arctan_of_quotient(a, n, d, base, base_low, finite), y)
+    t = a.fdiv(n, d)
+    rest = quotient_rest(a, t, n, d) if a.has_fma else None
+    return a.copysign(arctan_of_quotient(a, t, rest, base, base_low), y)
+
+
+def quotient_rest(a: Assembler, t: V, n: V, d: V) -> V:
+    """n / d - t, or 0 where t is so small that arctan(t) is t: there the remainder may be below the smallest number."""
+    far, step = SMALL_DIVISOR[t.ty]
+    small = a.fcmp("olt", d, a.like(far, d))
+    grown = a.like(step, d)
+    n, d = a.select(small, a.fmul(n, grown), n), a.select(small, a.fmul(d, grown), d)
+    rest = a.fdiv(a.fma(a.fneg(t), d, n), d)
+    matters = a.fcmp("ogt", a.fabs(t), a.like(2.0 ** (-27 if t.ty == "float" else -56), t))  # not so for an infinite d
+    return a.select(matters, rest, a.like(0.0, t))

@@ -1,0 +1,311 @@
+"""NumPy's pairwise sum of floats, bit for bit.
+
+A call on n elements splits at n // 2 rounded down to a multiple of 8 until at most 128 are left. Such a leaf has 8
+accumulators, here the 8 lanes of one vector, added up as ((0+1)+(2+3))+((4+5)+(6+7)), then its last n % 8 elements one
+by one; fewer than 8 elements are added one by one from -0.0. The recursion is a loop with a stack of pending work:
+the size of a right half, or 0 once the left half's sum waits.
+
+The additions of a leaf depend on one another. Where the body is small, four leaves that share a grandparent are
+therefore summed side by side. The body runs on whole vectors, which may be wider than the 8 accumulators; these then
+add the parts of its values in order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jitgraph.codegen.assembler import V
+from jitgraph.codegen.llvm_control import VectorBody, tail_mask
+from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Level
+from jitgraph.codegen.loops import Part, Reduce, Stmt
+from jitgraph.codegen.loops_walk import Summary, summarize
+
+_LEAF = 128
+_WIDTH = 8
+_STACK = 64  # halving a 63-bit size never goes deeper
+_ZERO = V("0", I64)
+
+
+def _number(value: int) -> V:
+    return V(str(value), I64)
+
+
+class _Sums(NamedTuple):
+    """What the pieces of one reduction share; `kept` and `spill` are stack memory for vectors, one for each part."""
+
+    f: FunctionEmitter
+    body: VectorBody
+    level: Level
+    parts: list[Part]
+    kept: list[V]  # four accumulators each
+    spill: list[V]  # the values of a leaf's last vector
+
+    def values(self, first: V, mask: V | None) -> list[V]:
+        """The parts' values for the vector that begins at `first`."""
+        f = self.f
+        self.body.at(first, mask, self.level)
+        f.hoist_loads = None  # the loop may not run: nothing may be read in front of it
+        f.statements(self.body.body)
+        return [f.wide(f.operand(p.value)) for p in self.parts]
+
+    def add(self, accumulators: list[V], values: list[V]) -> list[V]:
+        """The 8 lanes of the accumulators plus each 8 lanes of the values, one after the other."""
+        a = self.f.a
+        for at in range(0, self.body.lanes, _WIDTH):
+            slices = [a.slice_lanes(x, at, _WIDTH) for x in values]
+            accumulators = [a.fadd(x, y) for x, y in zip(accumulators, slices, strict=True)]
+        return accumulators
+
+    def nothing(self) -> list[V]:
+        return [self.f.a.const(-0.0, TYPES[p.value.dtype], _WIDTH) for p in self.parts]
+
+
+def _is_small(summary: Summary) -> bool:
+    return summary.statements <= 6 and not (summary.calls or summary.nested or summary.checks or summary.stored)
+
+
+def emit_pairwise(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
+    """The sums of chunks, which are added one by one onto `init` (None: onto the first chunk's sum)."""
+    a = f.a
+    extent = f.dim(s.extent)
+    chunk = parts[0].chunk
+    step = extent if chunk is None else f.dim(chunk)
+    summary = summarize(body)
+    lanes = max(_WIDTH, f.target.lanes(summary.itemsize))
+    types = [TYPES[p.value.dtype] for p in parts]
+    stack = f.alloca(I64, _STACK, align=8)
+    waiting_sums = [f.alloca(ty, _STACK, align=8) for ty in types]
+    level = f.open_level(s)
+    sums = _Sums(
+        f,
+        VectorBody(f, s.symbol, lanes, body, summary),
+        level,
+        parts,
+        [f.alloca(ty, 4, lanes=_WIDTH, align=64) for ty in types],
+        [f.alloca(ty, lanes=lanes, align=64) for ty in types],
+    )
+    inits = [f.operand(p.init) if p.init is not None else a.const(-0.0, ty) for p, ty in zip(parts, types, strict=True)]
+
+    # one chunk after the other; a chunk of nothing is a call too, so that the sum of nothing is init + -0.0
+    before = a.block
+    outer = a.label(a.fresh_label("chunk"))
+    start = a.phi([(_ZERO, before)])
+    totals = [a.phi([(x, before)]) for x in inits]
+    size = a.sub(extent, start)
+    if chunk is not None:
+        size = a.int_intrinsic("smin", size, step)
+
+    # down: split until a leaf is left, or four of them
+    entered = a.block
+    descend = a.label(a.fresh_label("descend"))
+    place = a.phi([(start, entered)])
+    count = a.phi([(size, entered)])
+    top = a.phi([(_ZERO, entered)])
+    push, leaf, leaves_done = (a.fresh_label(name) for name in ("push", "leaf", "leaf.done"))
+    found: list[tuple[list[V], str]] = []
+    if _is_small(summary):
+        found.append(_four_leaves(sums, place, count, push, leaf, leaves_done))
+    else:
+        a.condbr(a.icmp("sgt", count, _number(_LEAF)), push, leaf)
+    a.label(push)
+    left = _half(f, count)
+    a.store(a.sub(count, left), a.gep(stack, top, I64), align=8)
+    a.add_incoming(place, place, push)
+    a.add_incoming(count, left, push)
+    a.add_incoming(top, a.add(top, _number(1)), push)
+    a.br(descend)
+    a.label(leaf)
+    results = _leaf(sums, place, count, _ZERO, sums.nothing())
+    found.append((results, a.block))
+
+    # up: a sum that waits for its right half is put down, one whose halves are both there is added
+    a.label(leaves_done)
+    if len(found) > 1:
+        results = [a.phi([(values[k], block) for values, block in found]) for k in range(len(parts))]
+    after_leaf = a.block
+    following = a.add(place, count)
+    ascend = a.label(a.fresh_label("ascend"))
+    current = [a.phi([(x, after_leaf)]) for x in results]
+    height = a.phi([(top, after_leaf)])
+    pop, right, both, out = (a.fresh_label(name) for name in ("pop", "right", "both", "chunk.done"))
+    a.condbr(a.icmp("eq", height, _ZERO), out, pop)
+    a.label(pop)
+    below = a.sub(height, _number(1))
+    slot = a.gep(stack, below, I64)
+    waiting = a.load(slot, I64, align=8)
+    places = [a.gep(base, below, x.ty) for base, x in zip(waiting_sums, current, strict=True)]
+    a.condbr(a.icmp("ne", waiting, _ZERO), right, both)
+    a.label(right)
+    for pointer, x in zip(places, current, strict=True):
+        a.store(x, pointer, align=4)
+    a.store(_ZERO, slot, align=8)
+    a.add_incoming(place, following, right)
+    a.add_incoming(count, waiting, right)
+    a.add_incoming(top, height, right)
+    a.br(descend)
+    a.label(both)
+    for phi, pointer in zip(current, places, strict=True):
+        a.add_incoming(phi, a.fadd(a.load(pointer, phi.ty, align=4), phi), both)
+    a.add_incoming(height, below, both)
+    a.br(ascend)
+    a.label(out)
+
+    added = [a.fadd(total, x) for total, x in zip(totals, current, strict=True)]
+    done = a.fresh_label("reduce.done")
+    if chunk is not None:
+        position = a.add(start, size)
+        a.add_incoming(start, position, a.block)
+        for phi, value in zip(totals, added, strict=True):
+            a.add_incoming(phi, value, a.block)
+        a.condbr(a.icmp("slt", position, extent), outer, done)
+    sums.body.leave()
+    f.close_level()
+    a.label(done)
+    for p, value in zip(parts, added, strict=True):
+        f.values[p.result.name] = value
+
+
+def _half(f: FunctionEmitter, count: V) -> V:
+    """The size of the left half of `count` elements."""
+    return f.a.and_(f.a.lshr(count, _number(1)), _number(-_WIDTH))
+
+
+def _leaf(sums: _Sums, place: V, count: V, done: V, accumulators: list[V]) -> list[V]:
+    """The sums of a leaf whose first `done` elements are in the accumulators."""
+    f, a, lanes = sums.f, sums.f.a, sums.body.lanes
+    whole = a.add(done, a.and_(a.sub(count, done), _number(-lanes)))
+    loop, rest = a.fresh_label("leaf.loop"), a.fresh_label("leaf.rest")
+    before = a.block
+    a.condbr(a.icmp("slt", done, whole), loop, rest)
+    a.label(loop)
+    at = a.phi([(done, before)])
+    running = [a.phi([(x, before)]) for x in accumulators]
+    nexts = sums.add(running, sums.values(a.add(place, at), None))
+    following = a.add(at, _number(lanes))
+    latch = a.block
+    a.add_incoming(at, following, latch)
+    for phi, x in zip(running, nexts, strict=True):
+        a.add_incoming(phi, x, latch)
+    a.condbr(a.icmp("slt", following, whole), loop, rest)
+    a.label(rest)
+    reached = [a.phi([(x, before), (y, latch)]) for x, y in zip(accumulators, nexts, strict=True)]
+
+    # less than a vector is left: eights of it go into the accumulators, the others are added to the total one by one
+    left = a.sub(count, whole)
+    tail, join = a.fresh_label("leaf.tail"), a.fresh_label("leaf.sum")
+    before = a.block
+    a.condbr(a.icmp("ne", left, _ZERO), tail, join)
+    a.label(tail)
+    values = sums.values(a.add(place, whole), tail_mask(f, left, lanes))
+    for x, pointer in zip(values, sums.spill, strict=True):
+        a.store(x, pointer, align=64)
+    more = reached
+    for start in range(0, lanes - _WIDTH, _WIDTH):
+        full = a.icmp("sge", left, _number(start + _WIDTH))
+        slices = [a.slice_lanes(x, start, _WIDTH) for x in values]
+        more = [a.select(full, a.fadd(x, y), x) for x, y in zip(more, slices, strict=True)]
+    latch = a.block
+    a.label(join)
+    if lanes > _WIDTH:
+        reached = [a.phi([(x, before), (y, latch)]) for x, y in zip(reached, more, strict=True)]
+    totals = [_combine_lanes(f, x) for x in reached]
+    first = a.and_(left, _number(-_WIDTH))
+    one_by_one, end = a.fresh_label("leaf.element"), a.fresh_label("leaf.end")
+    before = a.block
+    a.condbr(a.icmp("slt", first, left), one_by_one, end)
+    a.label(one_by_one)
+    lane = a.phi([(first, before)])
+    running = [a.phi([(x, before)]) for x in totals]
+    ends = [
+        a.fadd(x, a.load(a.gep(pointer, lane, x.ty), x.ty, align=4))
+        for x, pointer in zip(running, sums.spill, strict=True)
+    ]
+    following = a.add(lane, _number(1))
+    latch = a.block
+    a.add_incoming(lane, following, latch)
+    for phi, x in zip(running, ends, strict=True):
+        a.add_incoming(phi, x, latch)
+    a.condbr(a.icmp("slt", following, left), one_by_one, end)
+    a.label(end)
+    return [a.phi([(x, before), (y, latch)]) for x, y in zip(totals, ends, strict=True)]
+
+
+def _four_leaves(sums: _Sums, place: V, count: V, push: str, leaf: str, done: str) -> tuple[list[V], str]:
+    """If `count` elements fall into four leaves, their sum and the block it is known in; else go to `push` or `leaf`.
+
+    The leaves have sizes q0 <= q1, q2 <= q3, all but the last multiples of 8: the first q0 of each are summed together.
+    """
+    f, a, lanes = sums.f, sums.f.a, sums.body.lanes
+    half = _half(f, count)
+    other = a.sub(count, half)
+    q0, q2 = _half(f, half), _half(f, other)
+    q1, q3 = a.sub(half, q0), a.sub(other, q2)
+    longest = a.int_intrinsic("smax", q1, q3)
+    fits = a.and_(a.icmp("sgt", half, _number(_LEAF)), a.icmp("sle", longest, _number(_LEAF)))
+    four, single = a.fresh_label("four"), a.fresh_label("single")
+    a.condbr(fits, four, single)
+    a.label(single)
+    a.condbr(a.icmp("sgt", count, _number(_LEAF)), push, leaf)
+
+    a.label(four)
+    sizes = (q0, q1, q2, q3)
+    places = (place, a.add(place, q0), a.add(place, half), a.add(a.add(place, half), q2))
+    common = a.and_(q0, _number(-lanes))
+    start = sums.nothing()
+    before = a.block
+    loop = a.label(a.fresh_label("four.loop"))
+    at = a.phi([(_ZERO, before)])
+    running = [[a.phi([(x, before)]) for x in start] for _ in range(4)]
+    nexts = [sums.add(running[k], sums.values(a.add(places[k], at), None)) for k in range(4)]
+    following = a.add(at, _number(lanes))
+    latch = a.block
+    a.add_incoming(at, following, latch)
+    for phis, values in zip(running, nexts, strict=True):
+        for phi, x in zip(phis, values, strict=True):
+            a.add_incoming(phi, x, latch)
+    after = a.fresh_label("four.rest")
+    a.condbr(a.icmp("slt", following, common), loop, after)
+    a.label(after)
+
+    # what each has left, in one piece of code that runs four times
+    tables = f.alloca(I64, 8, align=64)
+    answers = [f.alloca(x.ty, 4, align=8) for x in start]
+    for k in range(4):
+        a.store(places[k], a.gep(tables, k, I64), align=8)
+        a.store(sizes[k], a.gep(tables, 4 + k, I64), align=8)
+        for pointer, x in zip(sums.kept, nexts[k], strict=True):
+            a.store(x, a.gep(pointer, k, x.type), align=32)
+    entered = a.block
+    each = a.label(a.fresh_label("four.each"))
+    number = a.phi([(_ZERO, entered)])
+    entry = a.gep(tables, number, I64)
+    mine = [
+        a.load(a.gep(pointer, number, x.type), x.ty, lanes=_WIDTH, align=32)
+        for pointer, x in zip(sums.kept, start, strict=True)
+    ]
+    from_place, how_many = a.load(entry, I64, align=8), a.load(a.gep(entry, 4, I64), I64, align=8)
+    totals = _leaf(sums, from_place, how_many, common, mine)
+    for pointer, x in zip(answers, totals, strict=True):
+        a.store(x, a.gep(pointer, number, x.ty), align=4)
+    following = a.add(number, _number(1))
+    a.add_incoming(number, following, a.block)
+    ready = a.fresh_label("four.sum")
+    a.condbr(a.icmp("ult", following, _number(4)), each, ready)
+    a.label(ready)
+    results: list[V] = []
+    for pointer, x in zip(answers, start, strict=True):
+        s0, s1, s2, s3 = (a.load(a.gep(pointer, k, x.ty), x.ty, align=4) for k in range(4))
+        results.append(a.fadd(a.fadd(s0, s1), a.fadd(s2, s3)))
+    block = a.block
+    a.br(done)
+    return results, block
+
+
+def _combine_lanes(f: FunctionEmitter, x: V) -> V:
+    """((0+1)+(2+3))+((4+5)+(6+7)): neighbours are added, three times."""
+    a = f.a
+    while x.lanes > 1:
+        even = a.shuffle(x, None, range(0, x.lanes, 2))
+        odd = a.shuffle(x, None, range(1, x.lanes, 2))
+        x = a.fadd(even, odd)
+    return x
