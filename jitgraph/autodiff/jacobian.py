@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,18 +10,23 @@ import numpy as np
 
 from jitgraph import pytree
 from jitgraph.autodiff.functions import Argnums, dressed, grad, jvp_by, positions, python_of
-from jitgraph.autodiff.runs import Call, Ran, run_for, type_of
+from jitgraph.autodiff.runs import Call, Ran, run_for, trace_mode, type_of
 from jitgraph.errors import GradientError, describe
 from jitgraph.ir.types import TensorType
+from jitgraph.tensor import wrap
 from jitgraph.transforms import graph
 
 
-def _basis(shape: Sequence[Any], dtype: np.dtype, what: str) -> list[np.ndarray]:
+def _basis(t: TensorType, what: str, mode: Any) -> list[Any]:
+    """The unit arrays of the shape and dtype of `t`; in a trace they are constants of the graph."""
+    shape = t.shape
     if not all(isinstance(d, int) for d in shape):
         remedy = "call it outside of jit, or fix the sizes with specialize='shape'"
-        raise GradientError(describe(f"{what} needs known sizes, got {tuple(shape)}", remedy=remedy))
-    size = int(np.prod(shape)) if shape else 1
-    return list(np.eye(size, dtype=dtype).reshape(size, *shape))
+        raise GradientError(describe(f"{what} needs known sizes, got {t}", remedy=remedy))
+    sizes = [int(d) for d in shape]  # type: ignore[arg-type]  # numbers, as was just checked
+    size = math.prod(sizes)
+    units = list(np.eye(size, dtype=t.dtype).reshape(size, *sizes))
+    return units if mode is None else [wrap(mode, mode.builder.constant(e)) for e in units]
 
 
 def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
@@ -30,7 +36,7 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
         which = positions(argnums, len(args), "jacrev")
         ran = run_for(call, python_of(f), args, kwargs, which, False, "jacrev")
         (t,) = _one_output(ran, "jacrev")
-        rows = [ran.rebuild(ran.run.pull([ran.run.lift(e)])) for e in _basis(t.shape, t.dtype, "jacrev")]
+        rows = [ran.rebuild(ran.run.pull([ran.run.lift(e)])) for e in _basis(t, "jacrev", trace_mode(args))]
         trees = []
         for k in range(len(which)):
             flat = [pytree.flatten(row[k]) for row in rows]
@@ -53,12 +59,12 @@ def jacfwd(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
         def of_one(f: Callable[..., Any], value: Any) -> Any:
             return call(f, *args[:i], value, *args[i + 1 :], **kwargs)
 
-        columns = [jvp_by(of_one, f, (x,), (e,))[1] for e in _basis(t.shape, t.dtype, "jacfwd")]
+        columns = [jvp_by(of_one, f, (x,), (e,))[1] for e in _basis(t, "jacfwd", trace_mode(args))]
         flat = [pytree.flatten(c) for c in columns]
         leaves = []
         for k in range(len(flat[0][0])):
             parts = [found[k] for found, _ in flat]
-            shape = np.shape(parts[0])
+            shape = getattr(parts[0], "shape", ())
             moved = np.moveaxis(np.stack(parts), 0, -1) if shape else np.stack(parts)
             leaves.append(moved.reshape((*shape, *t.shape)))
         return pytree.unflatten(flat[0][1], leaves)

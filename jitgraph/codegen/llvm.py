@@ -13,6 +13,7 @@ import numpy as np
 
 from jitgraph.abi import SLOT_BYTES, SLOT_DATA, SLOT_DIMS, SLOT_STRIDES, Status
 from jitgraph.codegen.assembler import Assembler, V
+from jitgraph.codegen.llvm_append import append_parts, emit_append
 from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_library, emit_set_result
 from jitgraph.codegen.llvm_control import emit_check, emit_for, emit_if, emit_while
 from jitgraph.codegen.llvm_function import I64, MEMORY_TYPES, TYPES, FunctionEmitter, Memory
@@ -53,8 +54,17 @@ def _emit_bind(f: FunctionEmitter, s: Bind) -> None:
     f.bind(s.symbol, f.as_i64(f.operand(s.value), s.value.dtype))
 
 
+def _emit_for(f: FunctionEmitter, s: For) -> None:
+    packs = f.lanes == 1 and f.target.has_masks and f.target.triple.startswith("x86_64")
+    parts = append_parts(s) if s.role == "append" and packs else None
+    if parts is not None:
+        emit_append(f, s, *parts)
+    else:
+        emit_for(f, s)
+
+
 HANDLERS: dict[type, Callable[[FunctionEmitter, Any], None]] = {
-    Let: emit_let, DimValue: emit_dim_value, Bind: _emit_bind, Load: emit_load, Store: emit_store, For: emit_for,
+    Let: emit_let, DimValue: emit_dim_value, Bind: _emit_bind, Load: emit_load, Store: emit_store, For: _emit_for,
     While: emit_while, If: emit_if, Reduce: emit_reduce, Alloc: emit_alloc, Free: emit_free, Swap: emit_swap,
     Check: emit_check, CallKernel: emit_call_kernel, Library: emit_library, Host: emit_host, SetResult: emit_set_result,
 }  # fmt: skip

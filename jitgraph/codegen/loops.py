@@ -113,6 +113,9 @@ class For:
 
     Attributes:
         role: "vector" runs lanes at once (whole vectors, then a masked tail); "serial" and "parallel" turn by turn.
+            "append" is a serial loop that may use lanes: it carries a count, its last statements are an `If` that binds
+            the count to a symbol and stores at that place in buffers that the loop does not read, `one = cast condition`
+            and `next = add count, one`.
         lanes: 0: the machine's width for the widest element in the body; else a power of two.
         interleave: vectors that run side by side, to hide the latency of what one of them waits for.
     """
@@ -122,7 +125,7 @@ class For:
     upper: DimLike
     body: list[Stmt]
     step: DimLike = 1
-    role: Literal["serial", "vector", "parallel"] = "serial"
+    role: Literal["serial", "vector", "parallel", "append"] = "serial"
     carried: list[Carry] = field(default_factory=list)
     lanes: int = 0
     interleave: int = 1

@@ -266,7 +266,7 @@ class _Verifier:
             self.dims(s.lower, s.upper, s.step)
             if s.step == 0:
                 self.fail(5, "a loop with step 0")
-            if s.role != "serial" and s.carried:
+            if s.role in ("vector", "parallel") and s.carried:
                 self.fail(5, f"a {s.role} loop carries {s.carried[0].inner.name}")
             if s.role == "vector":
                 if self.vector:

@@ -182,7 +182,7 @@ class Lowering:
     def scalar(self, value: Value) -> Operand:
         """The value of a 0-d value, at the graph's level."""
         place = self.places.get(value)
-        if place is not None and not isinstance(place, Memory):
+        if place is not None and not isinstance(place, (Memory, Value)):
             return place
         return Evaluator(self, self.frame, {}).at(value, ())
 
@@ -267,10 +267,10 @@ def _kernel(low: Lowering, op: Op) -> None:
     region = op.regions[0]
     places: dict[Value, Place] = {}
     for arg, operand in zip(region.args, op.operands, strict=True):
-        place = low.places.get(operand)
-        if place is None:  # computed where it is read
-            place = low.scalar(operand) if operand.type.ndim == 0 else operand
-        places[arg] = place
+        known = low.places.get(operand)
+        if known is None:  # computed where it is read
+            known = low.scalar(operand) if operand.type.ndim == 0 else operand
+        places[arg] = known
     ops = [o for o in region.ops() if o.name != "yield"]
     low.group(op, ops, places, region.terminator.operands, op.attrs.get("rows", 0))
 

@@ -137,7 +137,8 @@ class _Loop:
 def _within(low: Lowering, emit: Callable[[], None]) -> list[Stmt]:
     """The statements that `emit` appends."""
     outer = low.frame.body
-    low.frame.body = inner = []
+    inner: list[Stmt] = []
+    low.frame.body = inner
     emit()
     low.frame.body = outer
     return inner

@@ -24,6 +24,7 @@ from jitgraph.codegen.loops import (
     Function,
     Load,
     Operand,
+    Stmt,
     Store,
     Var,
 )
@@ -503,7 +504,8 @@ class Group(Evaluator):
                 axes.append(Axis(frame.index(), d))
                 index.append(symbol(axes[-1].symbol))
         self.row_index = tuple(index)
-        frame.body = inner = []
+        inner: list[Stmt] = []
+        frame.body = inner
         for n in self.nests:
             self.emit_nest(n)
         for axis in reversed(axes):
@@ -646,7 +648,7 @@ def finish_kernel(
 
 def _scalar_of(group: Evaluator, value: Value) -> Operand:
     slot = group.slots.get(value)
-    if slot is not None and not isinstance(slot.place, Memory):
+    if slot is not None and not isinstance(slot.place, (Memory, Value)):
         return slot.place
     group.stage += 1
     return group.at(value, ())

@@ -240,7 +240,8 @@ class _Product:
             rows, columns = x.rows, x.columns
             order = (1, 0) if x.transposed else (0, 1)
             buffer = self.low.temporary(self.dtype, (rows, columns), order)
-            target = _Matrix(Address(buffer, (0, 0)), rows, columns, *dense_strides((rows, columns), order, self.size))
+            step0, step1 = dense_strides((rows, columns), order, self.size)
+            target = _Matrix(Address(buffer, (0, 0)), rows, columns, step0, step1)
             self.copy(x, target)
             then(target)
 

@@ -7,7 +7,7 @@ carry the count; sizes that it finds become symbols.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from jitgraph import dtypes
 from jitgraph.codegen import lower_kernel
@@ -194,9 +194,16 @@ def _ordered_nest(axes: list[Axis], flat: list[Stmt], *, vector: bool) -> list[S
 
 
 def _counted_nest(
-    e: Evaluator, shape: Shape, turn: Callable[[Index, Operand], Operand], start: Operand | None = None
+    e: Evaluator,
+    shape: Shape,
+    turn: Callable[[Index, Operand], Operand],
+    start: Operand | None = None,
+    role: Literal["serial", "append"] = "serial",
 ) -> Operand:
-    """Serial loops over `shape` in C order that carry a count; `turn(index, count)` emits a turn and gives the next one."""
+    """Loops over `shape` in C order that carry a count; `turn(index, count)` emits a turn and gives the next one.
+
+    `role` is that of the innermost loop.
+    """
     frame = e.frame
     axes, index = _loops(e, shape)
     init = Const(0, dtypes.I64) if start is None else start
@@ -210,7 +217,9 @@ def _counted_nest(
     for k in range(len(axes) - 1, -1, -1):
         result = frame.var(dtypes.I64)
         begin = inners[k - 1] if k else init
-        current = [For(axes[k].symbol, 0, axes[k].size, current, carried=[Carry(inners[k], begin, following, result)])]
+        carried = [Carry(inners[k], begin, following, result)]
+        inner = k == len(axes) - 1
+        current = [For(axes[k].symbol, 0, axes[k].size, current, role=role if inner else "serial", carried=carried)]
         following = result
     frame.body.extend(current)
     return following
@@ -298,7 +307,7 @@ def _compress(low: Lowering, op: Op) -> None:
     def turn(index: Index, count: Operand) -> Operand:
         return _append(e, e.at(mask, index), count, lambda: e.store(memory, (e.bind(count),), e.at(x, index)))
 
-    _counted_nest(e, mask.type.shape, turn)
+    _counted_nest(e, mask.type.shape, turn, role="append")
     finish_kernel(low, e, [], f"k{len(low.kernels)}", origin)
 
 
@@ -318,7 +327,7 @@ def _nonzero(low: Lowering, op: Op) -> None:
 
         return _append(e, e.at(mask, index), count, hit)
 
-    _counted_nest(e, mask.type.shape, turn)
+    _counted_nest(e, mask.type.shape, turn, role="append")
     finish_kernel(low, e, [], f"k{len(low.kernels)}", origin)
 
 

@@ -7,13 +7,16 @@ it was given. Sharing is sound since all versions of one storage share memory af
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, Union
 
 from jitgraph.codegen.loops import Buffer
 from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.opdef import Trait
 from jitgraph.ir.storage import UPDATES, storage_argument, storage_root
 
+#: Ops in a kernel that take a pass of their own.
+_PASSES = frozenset([*UPDATES, "argmax", "argmin", "cumsum", "cumprod", "concatenate", "matmul"])
 #: A result slot, or a buffer.
 Target: TypeAlias = Union[int, Buffer]
 
@@ -51,10 +54,17 @@ def _visit(block: Block, targets: dict[Value, Target]) -> None:
                 targets.setdefault(x, targets[op.result])
         elif name == "kernel":
             region = op.regions[0]
+            fresh = []
             for result, value in zip(op.results, region.terminator.operands, strict=True):
                 base = storage_argument(value)
                 if result in targets and base is not None and base.block is region:
                     targets.setdefault(op.operands[base.index], targets[result])
+                elif result in targets:
+                    fresh.append(result)
+            if fresh and not any(o.defn.has(Trait.REDUCTION) or o.name in _PASSES for o in region.ops()):
+                _overwrite(op, region.args, fresh, targets)
+        elif op.defn.lower is not None:
+            _overwrite(op, op.operands, op.results, targets)
         elif name in ("for", "while"):
             body = op.regions[-1]
             for k, (result, value) in enumerate(zip(op.results, body.terminator.operands, strict=True)):
@@ -64,6 +74,58 @@ def _visit(block: Block, targets: dict[Value, Target]) -> None:
             _visit(body, targets)
         elif name == "cond":
             _visit_cond(op, targets)
+
+
+def _overwrite(op: Op, inside: Sequence[Value], results: Sequence[Value], targets: dict[Value, Target]) -> None:
+    """An operand that dies in an elementwise op or kernel lies where the result goes: element by element they take turns.
+
+    Args:
+        inside: the operands as the ops read them.
+    """
+    types = {r.type.shape for r in op.results}
+    if len(types) > 1:
+        return
+    for result in results:
+        for operand, seen in zip(op.operands, inside, strict=True):
+            producer = operand.producer
+            if (
+                operand.type.ndim
+                and operand.type.shape == result.type.shape
+                and operand.type.dtype == result.type.dtype
+                and operand.type.layout == result.type.layout
+                and operand not in targets
+                and producer is not None
+                and producer.block is op.block
+                and _is_fresh(producer, operand)
+                and all(user is op for user in operand.users())
+                and _elementwise_users(seen)
+            ):
+                targets[operand] = targets[result]
+                break
+
+
+def _elementwise_users(value: Value) -> bool:
+    """Whether all that depends on `value` in its block is computed element by element."""
+    depends = {value}
+    for user in value.users():
+        if user.results and user.defn.lower is None:
+            return False
+    block = value.block
+    if block is None:
+        return True
+    for op in block.ops():
+        if op.results and any(o in depends for o in op.operands):
+            if op.defn.lower is None or op.result.type.shape != value.type.shape:
+                return False
+            depends.add(op.result)
+    return True
+
+
+def _is_fresh(producer: Op, value: Value) -> bool:
+    """Whether the op computes the value into memory of its own."""
+    if producer.name == "kernel":
+        return storage_root(value) is value
+    return producer.defn.lower is not None or producer.name in ("matmul", "copy", "concatenate", "cumsum", "cumprod")
 
 
 def _visit_cond(op: Op, targets: dict[Value, Target]) -> None:

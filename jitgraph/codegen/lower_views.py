@@ -202,10 +202,12 @@ def simplify_index(buffer: Buffer, index: tuple[DimLike, ...]) -> tuple[Buffer, 
         d = index[k]
         if isinstance(d, Dim) and len(d.terms) == 1 and len(d.terms[0][0]) == 1:
             atom = d.terms[0][0][0]
-            if atom.op == "mod" and not isinstance(atom.args[0], str) and not isinstance(atom.args[1], str):
+            if atom.op == "mod":
                 flat, size = atom.args
                 if (
-                    size == buffer.shape[k]
+                    not isinstance(flat, str)
+                    and not isinstance(size, str)
+                    and size == buffer.shape[k]
                     and index[k - 1] == floordiv(flat, size)
                     and buffer.strides[k - 1] == buffer.shape[k] * buffer.strides[k]
                 ):

@@ -184,7 +184,7 @@ class _Bufferize:
     def _kernel(self, op: Op) -> None:
         region = op.regions[0]
         updates = [o for o in region.ops() if o.name in UPDATES]
-        bases = {}
+        bases: dict[Value, Op] = {}
         for o in updates:
             base = storage_root(o.operands[UPDATES[o.name]])
             if base.block is region:
@@ -369,11 +369,10 @@ class _Cone:
                 if not self._allowed(value, at, reduced):
                     return False
                 continue
-            op = value.producer
-            assert op is not None
-            met.add(op)
-            for o in op.operands:
-                stack.append((o, *self._step(op, o, at, reduced)))
+            producer = value.producer
+            assert producer is not None
+            met.add(producer)
+            stack.extend((o, *self._step(producer, o, at, reduced)) for o in producer.operands)
         return all(
             op is update or op in met or not any(o in visible and not _is_base(op, k) for k, o in enumerate(op.operands))
             for op in region.ops()

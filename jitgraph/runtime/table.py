@@ -41,14 +41,13 @@ def blas_name() -> str:
 
 
 def _libm() -> ctypes.CDLL:
-    names = [ctypes.util.find_library("m"), None, "msvcrt"]
-    for name in names:
+    for find in (lambda: None, lambda: "libm.so.6", lambda: ctypes.util.find_library("m"), lambda: "msvcrt"):
         try:
-            library = ctypes.CDLL(name)
-            library.atan2f  # noqa: B018  # looked up, to see that it is there
-        except (OSError, AttributeError, TypeError):
+            library = ctypes.CDLL(find())
+        except (OSError, TypeError):
             continue
-        return library
+        if hasattr(library, "atan2f"):
+            return library
     raise InternalError("no C maths library found in this process")
 
 
@@ -59,7 +58,6 @@ def _address(library: ctypes.CDLL, name: str) -> int:
 @cache
 def _blas_library() -> ctypes.CDLL | None:
     """NumPy's bundled OpenBLAS, already loaded by it; None if this NumPy was built otherwise."""
-    np.dot(np.ones((2, 2)), np.ones((2, 2)))
     package = Path(np.__file__).parent
     for folder in (package.parent / "numpy.libs", package / ".dylibs", package / ".libs"):
         for path in sorted(folder.glob("*openblas*")) if folder.is_dir() else ():

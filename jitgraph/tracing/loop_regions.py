@@ -130,6 +130,8 @@ class Region:
         self.regions = regions
         self.mode = regions.mode
         self.info = info
+        #: A break flag that the operator itself tests: no carried name, and False at the start of each turn.
+        self.own_flag = ""
         self.place = regions.mode.locate()
         self.before: Any = None
         self.names: dict[str, Carried] = {}
@@ -148,7 +150,7 @@ class Region:
         self.names.clear()
         self.storages.clear()
         for name in self.info.head:
-            if name != self.info.break_flag:
+            if name != self.own_flag:
                 self._carry(name, scope.get(name))
         for name in self.info.written:
             value = scope.get(name)
@@ -216,7 +218,7 @@ class Region:
         """While a turn is traced the value at its start, after the loop the result."""
         if self.results is not None:
             return self.results[name] if name in self.results else self.before.get(name)
-        if name == self.info.break_flag:
+        if name == self.own_flag:
             return False
         return self.heads[name] if name in self.heads else self.before.get(name)
 
@@ -230,7 +232,7 @@ class Region:
         """
         fits = True
         for name in dict.fromkeys((*self.info.head, *self.info.after)):
-            if name != self.info.break_flag:
+            if name != self.own_flag:
                 carried = self.names.get(name)
                 end = scope.get(name)
                 known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
@@ -387,6 +389,7 @@ class ForRegion(Region):
 
     def __init__(self, regions: Regions, sequence: Sequenced, info: LoopInfo) -> None:
         super().__init__(regions, info)
+        self.own_flag = info.break_flag
         self.sequence = sequence
         self.block = Block()
         self.opened: Opened | None = None

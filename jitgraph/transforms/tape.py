@@ -27,7 +27,7 @@ from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
 from jitgraph.transforms.jvp import Forward
-from jitgraph.transforms.vjp import Sweep, conform, is_differentiable, mark_active, ones
+from jitgraph.transforms.vjp import Sweep, mark_active, ones
 
 UNTRACKED = 1 << 30
 _serials = itertools.count()
@@ -389,14 +389,3 @@ def fresh_input(value: Any, level: int) -> Node:
     attrs: dict[str, Any] = {"map": IndexMap.identity(t.shape)} if t.shape else {"kind": t.kind}
     defn = REGISTRY["view" if t.shape else "as_kind"]
     return Node(value.array, min(level, value.level), defn, (value,), attrs)
-
-
-def fitted(ct: Node | None, value: Node) -> Any:
-    """The data of a cotangent of `value` (zeros if None), in the shape and dtype of `value`."""
-    if ct is None:
-        return np.zeros(value.type.shape, value.type.dtype)
-    return conform(_EVALUATOR, ct, value.type).array
-
-
-def is_float(node: Node) -> bool:
-    return is_differentiable(node.type)

@@ -222,7 +222,8 @@ def test_no_memory_raises() -> None:
     assert run(4) == []
 
 
-def test_compress_appends_to_a_result_of_unknown_size() -> None:
+@pytest.mark.parametrize("role", ["serial", "append"])
+def test_compress_appends_to_a_result_of_unknown_size(role: str) -> None:
     """x[x > 0]: count, allocate, append in a serial loop with a carried position."""
     x, out, count = array("x", F64, n), array("out", F64, symbol("t")), symbol("c")
     positive: list[L.Stmt] = [
@@ -233,23 +234,51 @@ def test_compress_appends_to_a_result_of_unknown_size() -> None:
     append: list[L.Stmt] = [
         L.Load(var("b"), x, (i,)),
         let("r", "cmp", var("b"), const(0.0), dtype=B, attr="gt"),
-        L.Bind("c", var("at", I64)),
-        L.If(var("r", B), [L.Store(out, (count,), var("b"))], []),
+        L.If(var("r", B), [L.Bind("c", var("at", I64)), L.Store(out, (count,), var("b"))], []),
         let("one", "cast", var("r", B), dtype=I64),
         let("next", "add", var("at", I64), var("one", I64)),
     ]
+    carry = L.Carry(var("at", I64), const(0, I64), var("next", I64), var("end", I64))
     entry: list[L.Stmt] = [
         L.Reduce("i", n, positive, [L.Part(var("total", I64), "sum", "free", var("q", I64), const(0, I64))]),
         L.Bind("t", var("total", I64)),
         L.Alloc(out, "result", slot=0),
-        L.For("i", 0, n, append, carried=[L.Carry(var("at", I64), const(0, I64), var("next", I64), var("end", I64))]),
+        L.For("i", 0, n, append, role=role, carried=[carry]),  # type: ignore[arg-type]
+        L.SetResult(1, var("end", I64)),
     ]
-    t = TensorType(F64, (symbol("t"),))
-    p = program(entry, [x], [t], dims=[("n", 0, 0)])
-    run = executable(p, 1, [t])
+    results = [TensorType(F64, (symbol("t"),)), scalar_type(I64)]
+    p = program(entry, [x], results, dims=[("n", 0, 0)])
+    run = executable(p, 1, results)
+    assert ("vector.compress" in emit_program(p, target.named("x86-64-v4"))) == (role == "append")
     for size in (0, 1, 7, 40):
-        a = RNG.standard_normal(size)
-        check(p, [a], [t], [a[a > 0]], run=run)
+        for shift in (-9.0, 0.0, 9.0):
+            a = RNG.standard_normal(size) + shift
+            check(p, [a], results, [a[a > 0], np.int64(np.sum(a > 0))], run=run)
+
+
+@pytest.mark.parametrize("dtype", ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"])
+def test_append_elements_of_every_dtype(dtype: str) -> None:
+    d = np.dtype(dtype)
+    x, mask, out = array("x", d, n), array("mask", B, n), array("out", d, n)
+    place = L.Bind("c", var("at", I64))
+    body: list[L.Stmt] = [
+        L.Load(var("p", B), mask, (i,)),
+        L.If(var("p", B), [place, L.Load(var("a", d), x, (i,)), L.Store(out, (symbol("c"),), var("a", d))], []),
+        let("one", "cast", var("p", B), dtype=I64),
+        let("next", "add", var("at", I64), var("one", I64)),
+    ]
+    carry = L.Carry(var("at", I64), const(2, I64), var("next", I64), var("end", I64))
+    p = program([L.For("i", 0, n, body, role="append", carried=[carry])], [x, mask, out], [], dims=[("n", 0, 0)])
+    run = executable(p, 3, [])
+    for size in (3, 19, 50):
+        a, hits = (RNG.random(size) * 100).astype(d), RNG.random(size) < 0.5
+        hits[:2] = False
+        expected = np.zeros(size, d)
+        expected[2 : 2 + hits.sum()] = a[hits]
+        target_array = np.zeros(size, d)
+        run(a, hits, target_array)
+        np.testing.assert_array_equal(target_array, expected)
+        check(p, [a, hits, np.zeros(size, d)], [], run=run)
 
 
 # --- library --------------------------------------------------------------------------------------------------------
