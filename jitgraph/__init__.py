@@ -1,32 +1,50 @@
 """A tracing JIT compiler for NumPy code on the CPU: `@jit` on a NumPy function; eager `Tensor`s with gradients.
 
-Beside the names imported here, the namespace has NumPy's functions (`jg.sin`, `jg.sum`, ...), from `jitgraph.xp`.
+Beside the names listed here, the namespace has NumPy's functions (`jg.sin`, `jg.sum`, ...), from `jitgraph.xp`. What
+decorating a function does not need is loaded when it is first asked for, so that importing costs milliseconds.
 """
 
-from jitgraph import errors, pytree, xp
+import importlib
+import os
+from typing import Any
+
+from jitgraph import errors, pytree
 from jitgraph.api import JitFunction, host, jit
-from jitgraph.autodiff import (
-    Function,
-    check_grads,
-    enable_grad,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    no_grad,
-    value_and_grad,
-    vjp,
-)
 from jitgraph.config import config
-from jitgraph.tensor import Tensor
-from jitgraph.xp import *  # noqa: F403
 
 __version__ = "0.1.0"
-__all__ = sorted(
-    {
-        "Function", "JitFunction", "Tensor", "check_grads", "config", "enable_grad", "errors", "grad", "hessian", "host", "jacfwd",
-        "jacrev", "jit", "jvp", "no_grad", "pytree", "value_and_grad", "vjp", "xp",
-        *(name for name in xp.__all__ if not name.endswith("_TABLE")),
-    }
-)  # fmt: skip  # noqa: PLE0605
+
+#: Names loaded on demand, and where from.
+_LATE = {
+    "Tensor": "tensor",
+    **dict.fromkeys(
+        ("Function", "check_grads", "enable_grad", "grad", "hessian", "jacfwd", "jacrev", "jvp", "no_grad", "value_and_grad", "vjp"),
+        "autodiff",
+    ),
+}  # fmt: skip
+#: Modules of the package: the import system asks here first, and imports them itself.
+_MODULES = {entry.partition(".")[0] for entry in os.listdir(os.path.dirname(__file__))} - {"xp"}  # noqa: PTH
+_NOW = ("JitFunction", "config", "errors", "host", "jit")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES or (name.startswith("__") and name != "__all__"):
+        raise AttributeError(f"module 'jitgraph' has no attribute {name!r}")
+    if name == "xp":
+        return importlib.import_module("jitgraph.xp")
+    if name in _LATE:
+        found = getattr(importlib.import_module(f"jitgraph.{_LATE[name]}"), name)
+    else:
+        xp = importlib.import_module("jitgraph.xp")
+        functions = [n for n in xp.__all__ if not n.endswith("_TABLE")]
+        if name == "__all__":
+            return sorted({*_NOW, *_LATE, "pytree", "xp", *functions})
+        if name not in functions:
+            raise AttributeError(f"module 'jitgraph' has no attribute {name!r}")
+        found = getattr(xp, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__getattr__("__all__"), "__version__"]

@@ -20,7 +20,6 @@ from jitgraph.cache.key import digest
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.printer import print_graph
-from jitgraph.passes.pipeline import run_pipeline
 
 if TYPE_CHECKING:
     from jitgraph.codegen.loops import Program
@@ -33,22 +32,6 @@ StageObserver = Callable[[str, Callable[[], str], str, float], None]
 _CODES_KEPT = 512
 
 
-@dataclass(frozen=True, slots=True)
-class CodeOptions:
-    """The options of `jit` that change machine code."""
-
-    fastmath: frozenset[str] = frozenset()
-    numerics: Literal["default", "numpy"] = "default"
-
-    def apply(self, graph: Graph) -> None:
-        """Write the options into a captured graph, whose text is then all that machine code depends on."""
-        graph.fast_math = self.fastmath
-        if self.numerics == "numpy":
-            from jitgraph.passes.numpy_functions import numpy_functions
-
-            numpy_functions(graph)
-
-
 class Backend(NamedTuple):
     """The modules that need LLVM, loaded at the first compile."""
 
@@ -58,8 +41,9 @@ class Backend(NamedTuple):
 
 
 class Generator(NamedTuple):
-    """The modules that make LLVM text, loaded when nothing is cached."""
+    """The modules that make LLVM text of a graph, loaded when nothing is cached."""
 
+    pipeline: ModuleType
     lower: ModuleType
     llvm: ModuleType
 
@@ -74,10 +58,11 @@ def backend() -> Backend:
 
 
 def generator() -> Generator:
-    """Lowering and code emission."""
+    """Passes, lowering and code emission."""
     from jitgraph.codegen import llvm, lower
+    from jitgraph.passes import pipeline
 
-    return Generator(lower, llvm)
+    return Generator(pipeline, lower, llvm)
 
 
 @dataclass(slots=True)
@@ -95,7 +80,7 @@ class Stages:
         """The graph behind the last pass, from which loops are made."""
         if self._final is None:
             graph = self.captured.clone()
-            run_pipeline(graph, verify=config.verify, observer=self.observer)
+            generator().pipeline.run_pipeline(graph, verify=config.verify, observer=self.observer)
             self._final = graph
         return self._final
 
@@ -121,7 +106,7 @@ class Stages:
 
         graph = self.captured.clone()
         names: list[str] = []
-        run_pipeline(graph, observer=lambda *a: (names.append(a[1]), observer(*a))[1])
+        generator().pipeline.run_pipeline(graph, observer=lambda *a: (names.append(a[1]), observer(*a))[1])
         if stage not in texts:
             raise ValueError(f"no stage {stage!r}; there are trace, {', '.join(dict.fromkeys(names))}, loops, llvm")
         return texts[stage]

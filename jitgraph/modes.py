@@ -122,8 +122,14 @@ class TraceMode:
         if isinstance(x, (int, float)):  # a subclass such as an enum member
             return self.builder.constant(float(x) if isinstance(x, float) else int(x))
         if isinstance(x, (list, tuple)):
-            return self.foreign(np.asarray(x))
+            return self.literal(np.asarray(x))
         return self.fail(f"a {kind.__name__} meets a traced value; jitgraph computes with arrays and numbers")
+
+    def literal(self, array: np.ndarray) -> Value:
+        """An array whose elements stand in the user's code: a constant."""
+        if array.dtype.kind not in "biuf":
+            self.fail(f"an array of dtype {array.dtype} meets a traced value")
+        return self.builder.constant(array)
 
     def foreign(self, array: np.ndarray) -> Value:
         """An ndarray that is no argument of the trace: a constant, copied as it is now."""
@@ -515,6 +521,14 @@ def _recipe(value: Value, depth: int) -> Any:
         return value
     attrs = tuple((k, str(v)) for k, v in producer.attrs.items())
     return (producer.defn.name, attrs, *[_recipe(v, depth - 1) for v in producer.operands])
+
+
+def constant_array(value: Value) -> np.ndarray | None:
+    """The elements of a constant array; None if `value` is not one."""
+    producer = value.producer
+    if producer is None or producer.defn.name != "constant":
+        return None
+    return np.asarray(producer.attrs["value"])
 
 
 def shape_text(shape: Shape) -> str:

@@ -74,8 +74,6 @@ class Lowering:
         self.returned = graph.body.terminator
         self.fresh = len(self.returned.operands) - len(self.returned.attrs.get("mutates", ()))
         self.targets = result_targets(graph, self.fresh)
-        #: Names of buffers that no one outside sees.
-        self.temporaries: set[str] = set()
 
     def program(self) -> Program:
         g = self.graph
@@ -140,7 +138,6 @@ class Lowering:
     def temporary(self, dtype: np.dtype, shape: Shape, order: Sequence[int]) -> Buffer:
         """Memory for a value of the graph's level, from here on; the memory plan says where it lies."""
         buffer = self.new_buffer(dtype, shape, order)
-        self.temporaries.add(buffer.name)
         self.frame.body.append(Alloc(buffer, "scratch"))
         return buffer
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import (
+    Alloc,
     Buffer,
     Carry,
     Check,
@@ -77,9 +78,12 @@ class _Loop:
         if (
             isinstance(place, Memory)
             and place.map is None
-            and place.buffer.name in low.temporaries
             and len(init.uses) == 1
-            and (init.producer.block if init.producer is not None else init.block) is self.op.block
+            and init.producer is not None
+            and init.producer.block is self.op.block
+            and storage_root(init) is init
+            and init.producer.name not in ("view", "reshape", "cond", "host_call")
+            and any(isinstance(s, Alloc) and s.buffer.name == place.buffer.name for s in low.frame.body)
         ):
             return place.buffer
         t = init.type

@@ -55,11 +55,7 @@ def plan_memory(entry: list[Stmt], known: Collection[str], facts: Facts) -> DimL
     by_name: dict[str, _Life] = {}
     swaps: list[tuple[str, str]] = []
     _measure(entry, lives, by_name, swaps)
-    for a, b in swaps:  # buffers that exchange their memory live as long as either
-        pair = [by_name[n] for n in (a, b) if n in by_name]
-        first, last = min((p.first for p in pair), default=0), max((p.last for p in pair), default=0)
-        for p in pair:
-            p.first, p.last = first, last
+    _join_lives(swaps, by_name)
     arena: list[_Stretch] = []
     total: DimLike = 0
     heap: list[_Life] = []
@@ -80,6 +76,19 @@ def plan_memory(entry: list[Stmt], known: Collection[str], facts: Facts) -> DimL
     for life in heap:
         _free(life)
     return total
+
+
+def _join_lives(swaps: list[tuple[str, str]], by_name: dict[str, _Life]) -> None:
+    """Buffers that exchange their memory live as long as any of them."""
+    changed = bool(swaps)
+    while changed:
+        changed = False
+        for names in swaps:
+            lives = [by_name[n] for n in names if n in by_name]
+            first, last = min((x.first for x in lives), default=0), max((x.last for x in lives), default=0)
+            for x in lives:
+                changed |= (x.first, x.last) != (first, last)
+                x.first, x.last = first, last
 
 
 def _fits(size: DimLike, stretch: DimLike) -> bool:

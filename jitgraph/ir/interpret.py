@@ -16,7 +16,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import Dim, DimLike, evaluate
-from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.graph import Block, Graph, Op, Site, Value
 from jitgraph.ir.types import IndexMap, Layout, TensorType
 
 
@@ -51,11 +51,13 @@ def interpret(
     return returned[:fresh], returned[fresh:]
 
 
-def exception_of(error: str, message: str) -> BaseException:
-    """The exception a site names: a builtin or a class of `jitgraph.errors`."""
+def exception_of(site: Site, message: str) -> BaseException:
+    """The exception a site names: a class of the user's, a builtin or a class of `jitgraph.errors`."""
+    error = site.error
     if error == "deoptimise":
         return Deoptimise(message)
-    found = getattr(errors, error, None) or getattr(builtins, error, None)
+    found = site.call if isinstance(site.call, type) else None
+    found = found or getattr(errors, error, None) or getattr(builtins, error, None)
     if not (isinstance(found, type) and issubclass(found, BaseException)):
         raise InternalError(f"a site names {error!r}, which is no exception")
     return found(message)
@@ -272,13 +274,13 @@ def _check(run: Evaluation, op: Op) -> Sequence[Any]:
         site = run.graph.sites[op.attrs["site"]]
         at = tuple(np.argwhere(~np.broadcast_to(holds, holds.shape))[0]) if holds.ndim else ()
         shown = [np.broadcast_to(v, holds.shape)[at] if holds.ndim else v for v in values]
-        raise exception_of(site.error, site.message.format(*shown))
+        raise exception_of(site, site.message.format(*shown))
     return ()
 
 
 def _raise(run: Evaluation, op: Op) -> Sequence[Any]:
     site = run.graph.sites[op.attrs["site"]]
-    raise exception_of(site.error, site.message.format(*run.operands(op)))
+    raise exception_of(site, site.message.format(*run.operands(op)))
 
 
 def _host_call(run: Evaluation, op: Op) -> Sequence[Any]:

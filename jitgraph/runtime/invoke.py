@@ -394,7 +394,10 @@ class Executable:
 
 
 def error_of(site: Site, values: Sequence[Any]) -> Exception:
-    """The exception that `site` describes, with the user's line."""
+    """The exception that `site` describes, with the user's line; one that the user raises is as the user made it."""
+    if isinstance(site.call, type):
+        raised: Exception = site.call(site.message.format(*values))
+        return raised
     kind: Any = getattr(errors, site.error, None) or getattr(builtins, site.error, RuntimeError)
     error: Exception = kind(errors.describe(site.message.format(*values), site.loc))
     return error

@@ -30,7 +30,7 @@ from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Ratio, Storage, Tensor, lift, make, plain, read, use_mode
-from jitgraph.tracing.capture_mode import CaptureMode, Restart
+from jitgraph.tracing.capture_mode import CaptureMode, Restart, frame_of
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import MISSING, Cell, Global, Guard, HiddenArg, Place, Replay
 from jitgraph.tracing.leaves import (
@@ -86,6 +86,7 @@ class Trace:
         replays: stores outside, repeated after each successful call.
         guards_python: values and objects that were baked in; each has `check() -> bool`.
         writes: numbers of the arguments that the graph writes to (attr `mutates` of its `return`).
+        also_arguments: (leaf, place): the array argument is the very object at that place.
         held: objects that the trace keeps alive (static arguments whose identity is in the key).
     """
 
@@ -101,6 +102,7 @@ class Trace:
     replays: list[Replay]
     guards_python: list[Guard]
     writes: tuple[int, ...]
+    also_arguments: list[tuple[int, Place]] = field(default_factory=list)
     held: list[Any] = field(default_factory=list)
 
     def valid(self, leaves: Sequence[Any]) -> bool:
@@ -108,6 +110,8 @@ class Trace:
         for k, value in self.leaf_values.items():
             if type(leaves[k]) is not type(value) or leaves[k] != value:
                 return False
+        if any(leaves[k] is not place.get() for k, place in self.also_arguments):
+            return False
         return all(g.check() for g in self.guards_python) and all(h.fits() for h in self.hidden)
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
@@ -354,7 +358,7 @@ class _Capture:
         return Trace(
             self.graph, self.tree, self.keys, alias_pattern(self.leaves), tuple(self.arg_leaves), tuple(self.names),
             {k: self.leaves[k] for k in sorted(self.decisions.static_leaves)}, out_tree, hidden, replays, self.outside.guards,
-            self.graph.body.terminator.attrs["mutates"], [x for x, k in zip(self.leaves, self.keys, strict=True) if not is_dynamic(k)],
+            self.graph.body.terminator.attrs["mutates"], self.outside.also_arguments, [x for x, k in zip(self.leaves, self.keys, strict=True) if not is_dynamic(k)],
         )  # fmt: skip
 
     def _stores(self) -> list[tuple[Place, Any]]:
@@ -592,7 +596,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 def _at_user_line(error: errors.JitgraphError) -> errors.JitgraphError:
     """The error with the user's line and the operands that stand in it, as far as its text has them not."""
-    frame, loc = _frame_of(error)
+    frame, loc = frame_of(error)
     if loc is None or frame is None:
         return error
     text = str(error)
@@ -605,16 +609,6 @@ def _at_user_line(error: errors.JitgraphError) -> errors.JitgraphError:
         at = 1 if rest and re.match(r"  \S+:\d+", rest[0]) else 0
         rest[at:at] = [f for f in facts if not any(line.strip().startswith(f.strip()) for line in rest)]
     return type(error)("\n".join([what, *rest]))
-
-
-def _frame_of(error: BaseException) -> tuple[Any, SourceLoc | None]:
-    found, loc = None, None
-    tb = error.__traceback__
-    while tb is not None:
-        if type(tb.tb_frame.f_globals) is TraceGlobals:
-            found, loc = tb.tb_frame, SourceLoc.of_instruction(tb.tb_frame.f_code, tb.tb_lasti)
-        tb = tb.tb_next
-    return found, loc
 
 
 def _operands(frame: Any, loc: SourceLoc) -> list[str]:

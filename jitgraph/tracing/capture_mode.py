@@ -53,6 +53,17 @@ def user_place() -> SourceLoc | None:
     return None if frame is None else SourceLoc.of_instruction(frame.f_code, frame.f_lasti)
 
 
+def frame_of(error: BaseException) -> tuple[Any, SourceLoc | None]:
+    """The innermost frame of the user's code that an error came through, and its place."""
+    found, loc = None, None
+    tb = error.__traceback__
+    while tb is not None:
+        if type(tb.tb_frame.f_globals) is TraceGlobals:
+            found, loc = tb.tb_frame, SourceLoc.of_instruction(tb.tb_frame.f_code, tb.tb_lasti)
+        tb = tb.tb_next
+    return found, loc
+
+
 class CaptureMode(TraceMode):
     """The mode of one trace.
 

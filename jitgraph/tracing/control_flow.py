@@ -14,10 +14,12 @@ from typing import Any
 from jitgraph import errors
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
+from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, set_version, wrap
+from jitgraph.tracing.capture_mode import frame_of
 from jitgraph.tracing.loop_regions import loop, while_loop
 from jitgraph.tracing.merging import UNSET, Merge, Names, caller_scope
-from jitgraph.tracing.regions import Opened, Regions, defined_in, discard, is_cheap, splice
+from jitgraph.tracing.regions import Opened, Regions, defined_in, discard, is_cheap, message_of, splice
 from jitgraph.tracing.rewrite import BranchInfo
 
 __all__ = ["UNSET", "Regions", "branch", "check", "choose", "logical_not", "loop", "while_loop"]
@@ -48,8 +50,8 @@ class Side:
     block: Block
     scope: Any = None
     storages: dict[Storage, Any] = field(default_factory=dict)
-    #: (exception class, message) if it raises.
-    raised: tuple[type, str] | None = None
+    #: (exception class, message, place) if it raises.
+    raised: tuple[type, str, SourceLoc | None] | None = None
 
 
 class Branch:
@@ -102,14 +104,11 @@ class Branch:
         opened = self.opened
         assert opened is not None
         side = self.sides[-1]
-        if isinstance(error, errors.TraceError | errors.InternalError | NotImplementedError | AssertionError) and not (
-            type(error) in (NotImplementedError, AssertionError)
-        ):
+        if isinstance(error, errors.TraceError | errors.InternalError):
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
-        message = str(error.args[0]) if len(error.args) == 1 else str(error)
-        side.raised = (type(error), message)
+        side.raised = (type(error), message_of(error), frame_of(error)[1])
         return True
 
     def leave(self, names: dict[str, Any]) -> None:
@@ -146,10 +145,10 @@ class Branch:
         """Raise the error of `side` unless the predicate is `holds`."""
         assert side.raised is not None
         mode = self.regions.mode
-        kind, message = side.raised
+        kind, message, place = side.raised
         condition = self.predicate
         discarded = not any(op.defn.has(Trait.ORDERED) or op.regions for op in side.block.ops())
-        site = Site(kind.__name__, message.replace("{", "{{").replace("}", "}}"), self.place, kind)
+        site = Site(kind.__name__, message, place or self.place, kind)
         if discarded:
             discard(side.block)
             if not holds:
@@ -174,9 +173,9 @@ class Branch:
         """Whatever the test, an error follows."""
         mode = self.regions.mode
         self._check(self.sides[0], holds=False)
-        kind, message = self.sides[1].raised or (RuntimeError, "")
+        kind, message, place = self.sides[1].raised or (RuntimeError, "", None)
         discard(self.sides[1].block)
-        mode.builder.graph.sites.append(Site(kind.__name__, message.replace("{", "{{").replace("}", "}}"), self.place, kind))
+        mode.builder.graph.sites.append(Site(kind.__name__, message, place or self.place, kind))
         never = mode.builder.constant(False)
         mode.emit_effect("check", [never], site=len(mode.builder.graph.sites) - 1)
         self.results = {n: self.before.get(n) for n in self.info.names}

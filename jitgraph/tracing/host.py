@@ -142,7 +142,7 @@ def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """What runs behind a `host_call` site: `run(*operands) -> tuple of results`, checked against the types.
+    """What runs behind a `host_call` site: called with the operands, answers the result (a tuple of several), checked.
 
     Attributes:
         fn: the Python function.
@@ -160,7 +160,7 @@ class HostCall:
     name: str
     effects: bool = False
 
-    def run(self, *operands: Any) -> tuple[Any, ...]:
+    def __call__(self, *operands: Any) -> Any:
         """Call the function with the operands (arrays, NumPy scalars, Python numbers) in their places.
 
         Raises:
@@ -172,10 +172,11 @@ class HostCall:
         args, kwargs = unflatten(self.tree, leaves)
         results, tree = flatten(self.fn(*args, **kwargs))
         if not self.types:
-            return ()
+            return None
         if tree != self.result_tree:
             raise errors.DTypeError(f"{self.name} returned {tree}, promised was {self.result_tree}")
-        return tuple([self._checked(r, t) for r, t in zip(results, self.types, strict=True)])
+        checked = tuple([self._checked(r, t) for r, t in zip(results, self.types, strict=True)])
+        return checked[0] if len(checked) == 1 else checked
 
     def _checked(self, result: Any, t: TensorType) -> Any:
         array = np.asarray(result)

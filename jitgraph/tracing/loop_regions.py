@@ -24,6 +24,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.tensor import Storage, Tensor, dim_tensor, lift, set_version, wrap
+from jitgraph.tracing.capture_mode import frame_of
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
 from jitgraph.tracing.merging import (
     UNSET,
@@ -40,7 +41,7 @@ from jitgraph.tracing.merging import (
     structure,
 )
 from jitgraph.tracing.poison import Poison
-from jitgraph.tracing.regions import Mark, Opened, Regions
+from jitgraph.tracing.regions import Mark, Opened, Regions, message_of
 from jitgraph.tracing.rewrite import LoopInfo
 
 _ATTEMPTS = 8
@@ -140,7 +141,7 @@ class Region:
         self.peeled = False
         self.results: dict[str, Any] | None = None
         self.heads: dict[str, Any] = {}
-        self.failure: tuple[type, str] | None = None
+        self.failure: Exception | None = None
 
     # --- the start
 
@@ -370,10 +371,9 @@ class Region:
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
-        message = str(error.args[0]) if len(error.args) == 1 else str(error)
-        self.failure = (type(error), message)
+        self.failure = error
         graph = self.mode.builder.graph
-        graph.sites.append(Site(type(error).__name__, message.replace("{", "{{").replace("}", "}}"), self.mode.locate(), type(error)))
+        graph.sites.append(Site(type(error).__name__, message_of(error), frame_of(error)[1] or self.mode.locate(), type(error)))
         self.mode.emit_effect("raise", [], site=len(graph.sites) - 1)
         return True
 

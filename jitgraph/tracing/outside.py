@@ -56,6 +56,8 @@ class Outside:
         self.make_argument = make_argument
         self.lifted, self.fixed = lifted, fixed
         self.hidden: list[HiddenArg] = []
+        #: (leaf, place): arrays that are an argument and were found outside as well.
+        self.also_arguments: list[tuple[int, Place]] = []
         self.guards: list[Guard] = []
         #: id of an array to (array, its Tensor, where it was found first).
         self.arrays: dict[int, tuple[Any, Tensor, Place | None]] = {}
@@ -123,8 +125,11 @@ class Outside:
         if known is not None:
             if known[2] is not None:
                 self.guard(SameGuard(place, known[2]))
-            else:  # it is an argument too
+            else:
                 self.guard(ValueGuard(place, value))
+                leaf = self.mode.leaf_of.get(known[1]._storage.origin if known[1]._storage.origin is not None else -1)
+                if leaf is not None:  # it is an argument too
+                    self.also_arguments.append((leaf, place))
             return known[1]
         return self._hide(place, value)
 

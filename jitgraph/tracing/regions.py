@@ -259,3 +259,8 @@ def is_cheap(block: Block, limit: int = 6) -> bool:
             return False
     return True
 
+
+def message_of(error: Exception) -> str:
+    """The format string of a site that raises `error`."""
+    text = str(error.args[0]) if len(error.args) == 1 else str(error)
+    return text.replace("{", "{{").replace("}", "}}")

@@ -192,7 +192,10 @@ def _name(name: str, place: ast.AST) -> ast.Name:
 
 
 def _attribute(owner: str, attr: str, place: ast.AST) -> ast.Attribute:
-    return at(ast.Attribute(value=_name(owner, place), attr=attr, ctx=ast.Load()), place)
+    """`owner.attr`, on the first line of `place`: a call is located at the last line of its method's name."""
+    node = at(ast.Attribute(value=_name(owner, place), attr=attr, ctx=ast.Load()), place)
+    node.end_lineno, node.end_col_offset = node.lineno, node.col_offset + 1
+    return node
 
 
 def _call(place: ast.AST, function: str, *args: ast.expr, owner: str = TRACER, keywords: Sequence[ast.keyword] = ()) -> ast.Call:

@@ -137,6 +137,10 @@ class Tracer:
         if isinstance(f, type):
             return self._construct(f, args, kwargs)
         kind = type(f)
+        if kind is BuiltinFunctionType and type(f.__self__) is np.ufunc:  # np.add.reduce, ...
+            body = NUMPY_TABLE.get((f.__self__, f.__name__))
+            if body is not None:
+                return body(*args, **kwargs)
         if kind is functools.partial:
             bound = [self.outside.lift_default(x, f"partial.args[{k}]") for k, x in enumerate(f.args)]
             named = {k: self.outside.lift_default(x, f"partial.{k}") for k, x in f.keywords.items()}

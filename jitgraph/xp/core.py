@@ -208,9 +208,15 @@ def tensor(x: Any, mode: Mode | None = None) -> Tensor:
         made = array(x)
         return tensor(made, mode)
     if not isinstance(x, (np.ndarray, np.generic, int, float, complex)):
-        x = np.asarray(x)
-        check_dtype(x.dtype, "array")
+        made = np.asarray(x)
+        check_dtype(made.dtype, "array")
+        return literal(mode, made)
     return wrap(mode, mode.lift(x))
+
+
+def literal(mode: Mode, data: np.ndarray) -> Tensor:
+    """An array with elements that are part of the program."""
+    return wrap(mode, mode.literal(data) if isinstance(mode, TraceMode) else mode.lift(data))
 
 
 def array_tensor(x: Any, mode: Mode | None = None) -> Tensor:

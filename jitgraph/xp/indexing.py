@@ -11,7 +11,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
-from jitgraph.modes import TraceMode, shape_text
+from jitgraph.modes import TraceMode, constant_array, shape_text
 from jitgraph.tensor import (
     EAGER,
     Mode,
@@ -29,6 +29,7 @@ from jitgraph.xp.core import (
     array_tensor,
     as_kind,
     axis_of,
+    literal,
     mode_in,
     numpy_function,
     product,
@@ -141,32 +142,42 @@ def integer_index(mode: Mode, index: Any, size: DimLike, axis: int) -> Tensor:
     if type(index) is Tensor and index._dim is SAFE:
         return index
     if not isinstance(mode, TraceMode):
-        data: np.ndarray | None = np.asarray(plain(index))
-        assert data is not None
-        data = data.astype(np.intp) if data.size == 0 else data
-        wrong = (data < -size) | (data >= size)
-        if wrong.any():
-            bad = data[wrong].reshape(-1)[0]
+        given = np.asarray(plain(index))
+        given = given.astype(np.intp) if given.size == 0 else given
+        outside = (given < -size) | (given >= size)
+        if outside.any():
+            bad = given[outside].reshape(-1)[0]
             raise errors.IndexingError(f"index {bad} is out of bounds for axis {axis} with size {size}")
-        return wrap(mode, mode.lift(np.where(data < 0, data + size, data)))
-    if type(index) is not Tensor or index._storage.mode is not mode:
-        data = np.asarray(unwrap(index)) if mode_in((index,)) is not mode else None
-        if data is not None:
-            data = data.astype(np.int64) if data.dtype != np.int64 else data
-            if data.size == 0:
-                return wrap(mode, mode.lift(data))
-            if isinstance(size, int):
-                wrong = (data < -size) | (data >= size)
-                if wrong.any():
-                    raise index_error(
-                        mode, f"index {data[wrong].reshape(-1)[0]} is out of bounds for axis {axis} with size {size}"
-                    )
-                return wrap(mode, mode.lift(np.where(data < 0, data + size, data)))
-            low, high = int(data.min()), int(data.max())
-            if low >= 0 and mode.decide("<", high, size):
-                return wrap(mode, mode.lift(data))
-            return wrap(mode, normalised(mode, mode.lift(data), size, axis))
+        return wrap(mode, mode.lift(np.where(given < 0, given + size, given)))
+    data = _known_index(mode, index)
+    if data is not None:
+        if data.size == 0:
+            return literal(mode, data)
+        if isinstance(size, int):
+            wrong = (data < -size) | (data >= size)
+            if wrong.any():
+                bad = data[wrong].reshape(-1)[0]
+                raise index_error(mode, f"index {bad} is out of bounds for axis {axis} with size {size}")
+            return literal(mode, np.where(data < 0, data + size, data))
+        low, high = int(data.min()), int(data.max())
+        if low >= 0 and mode.decide("<", high, size):
+            return literal(mode, data)
+        return wrap(mode, normalised(mode, mode.literal(data), size, axis))
     return wrap(mode, normalised(mode, read(tensor(index, mode)), size, axis))
+
+
+def _known_index(mode: TraceMode, index: Any) -> np.ndarray | None:
+    """The elements of an index array that the program spells out; None if they are data."""
+    if type(index) is not Tensor and mode_in((index,)) is None:
+        if isinstance(index, np.ndarray) and index.size > 1:
+            known = constant_array(mode.lift(index))  # an array from outside may be data
+        else:
+            known = np.asarray(index)
+    elif type(index) is Tensor and not index._steps and index._storage.mode is mode:
+        known = constant_array(read(index))
+    else:
+        return None
+    return None if known is None else known.astype(np.int64)
 
 
 class _Safe:

@@ -16,7 +16,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
 from jitgraph.ir.graph import Value
 from jitgraph.ir.types import Shape
-from jitgraph.modes import TraceMode, constant_of
+from jitgraph.modes import TraceMode, constant_array, constant_of
 from jitgraph.tensor import (
     Mode,
     Tensor,
@@ -322,10 +322,9 @@ def parse(mode: Mode, key: Any, shape: Shape) -> Key:
                 raise index_error(mode, "an index can only have a single ellipsis ('...')")
             ellipsis_at = len(items)
             continue
-        if kind == "mask":
-            if consumed == 0:  # x[True] adds an axis of size 1, x[False] one of size 0
-                items.append(("new" if bool(part) else "empty", None))
-                continue
+        if kind == "mask" and consumed == 0:  # x[True] adds an axis of size 1, x[False] one of size 0
+            items.append(("new" if bool(part) else "empty", None))
+            continue
         items.append((kind, part))
         used += consumed
     if used > len(shape):
@@ -386,8 +385,12 @@ def _spread_masks(mode: Mode, items: list[tuple[str, Any]], shape: Shape) -> lis
         mask: Any = part if mode_in((part,)) is not None else np.asarray(part)
         own: Shape = tensor(mask).type.shape if mode_in((mask,)) is not None else mask.shape
         match_mask(mode, own, shape[axis : axis + len(own)], axis)
-        if isinstance(mask, np.ndarray) and type(mask) is not Tensor:  # known now
-            out.extend(("array", index) for index in np.nonzero(mask))
+        known: Any = None
+        if type(mask) is np.ndarray:
+            from_outside = isinstance(part, np.ndarray) and isinstance(mode, TraceMode) and mask.size > 1
+            known = constant_array(mode.lift(mask)) if from_outside else mask
+        if known is not None:
+            out.extend(("array", index.tolist()) for index in np.nonzero(known))
         else:
             out.extend(("array", index) for index in EXPORTS["nonzero"](array_tensor(mask, mode)))
         axis += len(own)

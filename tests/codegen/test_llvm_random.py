@@ -1,4 +1,4 @@
-"""Random loop programs: nested loops and branches in vector loops, gathers, binds; machine code equals the interpreter."""
+"""Random loop programs, with nested loops, branches and gathers on lanes: machine code equals the interpreter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from jitgraph.codegen.loops_printer import print_program
 from jitgraph.ir.dims import DimLike, floordiv, mod, symbol
-from tests.loop_programs import B, F64, I64, L, array, check, const, executable, let, program, var
+from tests.loop_programs import F32, F64, I64, B, L, array, check, const, executable, program, var
 
 N, M = symbol("n"), symbol("m")
 
@@ -18,11 +18,12 @@ class Generator:
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.count = 0
-        self.x = array("x", F64, N, M, strides=(symbol("s0"), symbol("s1")))
-        self.y = array("y", F64, M)
+        self.real = F32 if seed % 4 == 1 else F64
+        self.x = array("x", self.real, N, M, strides=(symbol("s0"), symbol("s1")))
+        self.y = array("y", self.real, M)
         self.at = array("at", I64, M)
-        self.out, self.more = array("out", F64, N, M), array("more", I64, M)
-        self.floats: list[L.Operand] = [const(0.5), var("f")]
+        self.out, self.more = array("out", self.real, N, M), array("more", I64, M)
+        self.floats: list[L.Operand] = [const(0.5, self.real), var("f", self.real)]
         self.ints: list[L.Operand] = [const(3, I64), var("c", I64)]
         self.rows: list[DimLike] = [0, N - 1]
         self.columns: list[DimLike] = [0, M - 1]
@@ -62,24 +63,24 @@ class Generator:
         return body
 
     def add_load(self, body: list[L.Stmt], _: int) -> None:
-        v = var(self.name())
+        v = var(self.name(), self.real)
         body.append(L.Load(v, self.x, (self.pick(self.rows), self.pick(self.columns))))  # type: ignore[arg-type]
         self.floats.append(v)
 
     def add_row(self, body: list[L.Stmt], _: int) -> None:
-        v = var(self.name())
+        v = var(self.name(), self.real)
         body.append(L.Load(v, self.y, (self.pick(self.columns),)))  # type: ignore[arg-type]
         self.floats.append(v)
 
     def add_float(self, body: list[L.Stmt], _: int) -> None:
         if self.chance(0.3):
-            p, v = var(self.name(), B), var(self.name())
+            p, v = var(self.name(), B), var(self.name(), self.real)
             body += [
                 L.Let(p, "cmp", (self.float(), self.float()), "lt"),
                 L.Let(v, "select", (p, self.float(), self.float())),
             ]
         else:
-            v = var(self.name())
+            v = var(self.name(), self.real)
             body.append(L.Let(v, str(self.pick(["add", "sub", "mul"])), (self.float(), self.float())))
         self.floats.append(v)
 
@@ -126,16 +127,16 @@ class Generator:
         yes, more = self.pick(floats), self.pick(ints)
         otherwise = self.scoped(depth + 1, int(self.rng.integers(0, 3)))
         (floats, ints) = self.inner
-        f, c = var(self.name()), var(self.name(), I64)
+        f, c = var(self.name(), self.real), var(self.name(), I64)
         merges = [L.Merge(f, yes, self.pick(floats)), L.Merge(c, more, self.pick(ints))]  # type: ignore[arg-type]
         body.append(L.If(p, then, otherwise, merges))
         self.floats.append(f)
         self.ints.append(c)
 
     def carries(self) -> tuple[list[L.Carry], L.Var, L.Var]:
-        f, c = var(self.name()), var(self.name(), I64)
+        f, c = var(self.name(), self.real), var(self.name(), I64)
         carried = [
-            L.Carry(f, self.float(), f, var(self.name())),
+            L.Carry(f, self.float(), f, var(self.name(), self.real)),
             L.Carry(c, self.int(), c, var(self.name(), I64)),
         ]
         return carried, f, c
@@ -200,21 +201,21 @@ class Generator:
             "k",
             [self.x, self.y, self.at, self.out, self.more],
             ["n", "m", "s0", "s1"],
-            [var("f"), var("c", I64)],
+            [var("f", self.real), var("c", I64)],
             nest,
         )
         call = L.CallKernel(
             "k",
             (self.x, self.y, self.at, self.out, self.more),
             (N, M, symbol("s0"), symbol("s1")),
-            (var("f"), var("c", I64)),
+            (var("f", self.real), var("c", I64)),
         )
         return program(
             [call],
             [self.x, self.y, self.at, self.out, self.more],
             [],
             dims=[("n", 0, 0), ("m", 0, 1)],
-            scalars=[(var("f"), 5), (var("c", I64), 6)],
+            scalars=[(var("f", self.real), 5), (var("c", I64), 6)],
             kernels=[kernel],
             strides={"x": ("s0", "s1")},
         )
@@ -222,19 +223,20 @@ class Generator:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_program(seed: int) -> None:
-    p = Generator(seed).program()
+    generator = Generator(seed)
+    p, real = generator.program(), generator.real
     rng = np.random.default_rng(1000 + seed)
     try:
         run = executable(p, 7, [])
         for rows, columns in ((2, 13), (1, 8), (3, 3)):
-            x = rng.integers(-4, 5, (rows, 2 * columns)).astype(F64)[:, ::2]
+            x = rng.integers(-4, 5, (rows, 2 * columns)).astype(real)[:, ::2]
             if seed % 3 == 0:
                 x = np.asfortranarray(x)
             args = [
                 x,
-                rng.integers(-4, 5, columns).astype(F64),
+                rng.integers(-4, 5, columns).astype(real),
                 rng.integers(0, columns, columns),
-                np.zeros((rows, columns)),
+                np.zeros((rows, columns), real),
                 np.zeros(columns, np.int64),
                 1.5,
                 -3,

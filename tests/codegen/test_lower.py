@@ -661,7 +661,7 @@ def test_while() -> None:
 def test_branches() -> None:
     run = Lowered(
         """
-        graph @f(%x: f64[n], %s: py_float) -> (f64[n], py_float, argument 0) if n >= 2 {
+        graph @f(%x: f64[n], %s: py_float) -> (fresh 0, fresh 1, argument 0) if n >= 2 {
           %zero = constant {value = 0.0} : py_float
           %p = gt %s, %zero : py_bool
           %a, %t, %w = cond %p : f64[n], py_float, f64[n] () {
@@ -779,3 +779,84 @@ def test_a_chain_of_a_thousand_ops_is_lowered_without_recursion() -> None:
     lines += ["  yield %v1500", "}", "return %k", "}"]
     p = program_of("\n".join(lines))
     assert len(p.kernels) == 1
+
+
+def test_updates_of_a_filled_array_start_from_its_elements() -> None:
+    check_lowered(
+        """
+        graph @f(%i: i64[k], %v: f64[k], %m: bool[n]) -> (f64[n], f64[n]) {
+          %one = constant {value = 1.0} : py_float
+          %z = full %one {dtype = f64, shape = [n]} : f64[n]
+          %a = scatter_add %z, %i, %v {axis = 0} : f64[n]
+          %b = expand %z, %m, %one : f64[n]
+          return %a, %b
+        }""",
+        np.array([0, 3, 3, 8]),
+        floats(4),
+        floats(9) > 0,
+    )
+
+
+def test_an_argument_without_axes_is_written() -> None:
+    check_lowered(
+        """
+        graph @f(%x: f64[], %t: py_int) -> (argument 0, fresh 0) where value t, index k {
+          bind %t {symbol = t}
+          %one = constant {value = 1.0} : py_float
+          %y = add %x, %one : np.f64
+          %w = write %y, %x {map = () -> ()} : f64[]
+          %r = for %w {index = k, lower = 0, step = 1, upper = t} : f64[] (%p: f64[]) {
+            %d = add %p, %p : np.f64
+            %q = write %d, %p {map = () -> ()} : f64[]
+            yield %q
+          }
+          %c = copy %r : f64[]
+          return %c, %r {mutates = [0]}
+        }""",
+        np.array(1.5),
+        3,
+    )
+
+
+def test_a_loop_in_a_loop_exchanges_buffers() -> None:
+    run = Lowered(
+        """
+        graph @f(%u: f64[n], %t: py_int) -> f64[n] where n >= 0, n != 1, value t, index k, index l {
+          bind %t {symbol = t}
+          %r = for %u {index = k, lower = 0, step = 1, upper = t} : f64[n] (%p: f64[n]) {
+            %s = for %p {index = l, lower = 0, step = 1, upper = k + 1} : f64[n] (%q: f64[n]) {
+              %f = view %q {map = (d0: n) -> (n - 1 + -1*d0)} : f64[n]:strided(order=[0], negative=[0])
+              %m = sub %q, %f : f64[n]
+              %h = add %m, %q : f64[n]
+              yield %h
+            }
+            %g = view %s {map = (d0: n) -> (n - 1 + -1*d0)} : f64[n]:strided(order=[0], negative=[0])
+            %e = add %s, %g : f64[n]
+            yield %e
+          }
+          return %r
+        }"""
+    )
+    for turns in (0, 1, 2, 4):
+        run(floats(9), turns)
+
+
+def test_a_loop_in_a_loop_that_hands_on_the_inner_result() -> None:
+    run = Lowered(
+        """
+        graph @f(%u: f64[n], %t: py_int) -> f64[n] where n >= 0, n != 1, value t, index k, index l {
+          bind %t {symbol = t}
+          %r = for %u {index = k, lower = 0, step = 1, upper = t} : f64[n] (%p: f64[n]) {
+            %s = for %p {index = l, lower = 0, step = 1, upper = 3} : f64[n] (%q: f64[n]) {
+              %f = view %q {map = (d0: n) -> (n - 1 + -1*d0)} : f64[n]:strided(order=[0], negative=[0])
+              %m = sub %q, %f : f64[n]
+              %h = add %m, %q : f64[n]
+              yield %h
+            }
+            yield %s
+          }
+          return %r
+        }"""
+    )
+    for turns in (0, 1, 2, 4):
+        run(floats(9), turns)

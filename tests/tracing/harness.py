@@ -65,7 +65,7 @@ class Jit:
         assert len(arguments) == len(graph.args) == len(known.arg_names)
         if known.writes and known.overlaps(arguments):
             return self.fn(*args, **kwargs)
-        hosts = {k: s.call.run for k, s in enumerate(graph.sites) if hasattr(s.call, "run")}
+        hosts = {k: s.call for k, s in enumerate(graph.sites) if s.error == "host"}
         run = Evaluation(graph, hosts)
         run.bind_arguments(arguments)
         try:

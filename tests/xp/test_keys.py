@@ -24,7 +24,9 @@ def keys(draw: Any, ndim: int, advanced: bool) -> tuple[Any, ...]:
     used = 0
     ellipsis = False
     while used < ndim and draw(st.booleans() | st.just(True)):
-        kind = draw(st.sampled_from(["int", "slice", "slice", "new", "ellipsis"] + (["array", "mask"] if advanced else [])))
+        kind = draw(
+            st.sampled_from(["int", "slice", "slice", "new", "ellipsis"] + (["array", "mask"] if advanced else []))
+        )
         if kind == "new":
             parts.append(None)
             if len(parts) > 4:
@@ -115,7 +117,12 @@ def _holds(guard: Any, n: int) -> bool:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.integers(-7, 7), st.integers(-7, 7), st.sampled_from([None, 1, 2, -1, -3]), st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=4))
+@given(
+    st.integers(-7, 7),
+    st.integers(-7, 7),
+    st.sampled_from([None, 1, 2, -1, -3]),
+    st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), max_size=4),
+)
 def test_slices_by_run_time_integers(a: int, b: int, step: Any, others: list[tuple[int, int]]) -> None:
     def f(x, i, j):
         return x[i:j:step] * 2

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CROSSOVER: Final = {"float": 0.94, "double": 1.0}
 LIMIT: Final = {"float": 4.0, "double": 6.0}  # above, the result rounds to 1
+ERFC_CROSSOVER: Final = 0.8
 ERFC_MIDDLE: Final = 3563 / 1024
 ERFC_LIMIT: Final = {"float": 10.1, "double": 27.3}  # above, the result rounds to 0
 
@@ -42,11 +43,13 @@ def square_parts(a: Assembler, x: V) -> tuple[V, V]:
     form = FORMATS[x.ty]
     bits = a.bitcast(x, form.int_ty)
     upper = a.bitcast(a.and_(bits, a.like(-(1 << (form.mantissa_bits + 3) // 2), bits)), x.ty)
-    return a.fmul(upper, upper), a.fmul(a.fsub(x, upper), a.fadd(x, upper))
+    high, low = a.fmul(upper, upper), a.fmul(a.fsub(x, upper), a.fadd(x, upper))
+    square = a.fadd(high, low)
+    return square, a.fadd(a.fsub(high, square), low)
 
 
 def erfc(a: Assembler, /, *operands: V) -> V:
-    """1 - erf(x) below 1/2, above e^(-x^2) P / (1 + 2 x), both factors as sums of two numbers; 2 - that for x < -1/2"""
+    """1 - erf(x) below 0.8, above e^(-x^2) P / (1 + 2 x), both factors as sums of two numbers; 2 - that for x < -0.8"""
     x = operands[0]
     one, two = a.like(1.0, x), a.like(2.0, x)
     # near 0: 1 - x is the sum of two numbers
@@ -90,4 +93,4 @@ def erfc(a: Assembler, /, *operands: V) -> V:
         product_low = a.fadd(product_low, a.fma(e, q, a.fneg(product)))
     far = scaled(a, a.fadd(product, product_low), k, k_bits)
     far = a.select(a.fcmp("olt", x, a.like(0.0, x)), a.fsub(two, far), far)
-    return a.select(a.fcmp("olt", a.fabs(x), a.like(0.5, x)), near, far)
+    return a.select(a.fcmp("olt", a.fabs(x), a.like(ERFC_CROSSOVER, x)), near, far)

@@ -1,0 +1,189 @@
+"""From a call of a jitted function to one of its specialisations: keys, misses, and the methods that look inside.
+
+Loaded at the first call: importing jitgraph and decorating functions needs none of it. What a first call does not need
+(gradients, reports, comparison with NumPy) is imported where it is used, to keep that call short.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jitgraph import errors
+from jitgraph.cache.memory import Specialisations
+from jitgraph.compiler import Stages
+from jitgraph.config import config
+from jitgraph.ir.graph import Graph
+from jitgraph.options import JitOptions
+from jitgraph.specialise import MISS, RUN_PLAIN, Plain, Specialisation
+from jitgraph.tensor import current_mode
+from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace
+from jitgraph.tracing.leaves import TAPED, CallSpec
+
+if TYPE_CHECKING:
+    from jitgraph.observe.explain import Explanation
+
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+
+
+class Dispatcher:
+    """The calls of one jitted function.
+
+    Args:
+        fn: the Python function.
+        jitted: the object that users call, for gradients through it.
+    """
+
+    def __init__(self, fn: Callable[..., Any], jitted: Any, options: JitOptions) -> None:
+        self.fn = fn
+        self.jitted = jitted
+        self.options = options
+        self.name: str = getattr(fn, "__qualname__", None) or type(fn).__name__
+        self.spec = CallSpec(fn, options.static_argnames)
+        self.trace_options = TraceOptions(static_argnames=options.static_argnames, specialize=options.specialize or "")
+        self.cache: Specialisations[Specialisation | Plain] = Specialisations(config.entries)
+
+    def __call__(self, args: Args, kwargs: Kwargs) -> Any:
+        """What the function returns for these arguments.
+
+        Raises:
+            TraceError: it cannot be captured, and `fallback` is "error".
+            whatever the function raises.
+        """
+        if config.disable_jit or current_mode() is not None:
+            return self.fn(*args, **kwargs)
+        leaves, tree = self.spec.flatten(args, kwargs)
+        key = call_key(leaves, tree, self.trace_options.specialize)
+        if config.check if self.options.check is None else self.options.check:
+            from jitgraph.observe.check import check_graph
+
+            captured = self.trace(args, kwargs)
+            check_graph(captured.graph, captured.arguments(leaves))
+        cache = self.cache
+        for item in cache.get(key):
+            result = item(leaves)
+            if result is not MISS:
+                cache.hits += 1
+                break
+        else:
+            result = self._miss(key, leaves, args, kwargs)
+        return self.fn(*args, **kwargs) if result is RUN_PLAIN else result
+
+    def _miss(self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs) -> Any:
+        """Make the specialisation that is missing, and call through it; on Tensors of the tape become one operation."""
+        if TAPED in key[1]:
+            from jitgraph.autodiff import taped_call
+
+            return taped_call(self.jitted, leaves, key[0])
+        with self.cache.lock:
+            for item in self.cache.get(key):  # another thread may have made it meanwhile
+                result = item(leaves)
+                if result is not MISS:
+                    return result
+            self.cache.misses += 1
+            if "miss" in config.log:
+                print(f"jitgraph: {self.name}: none of {len(self.cache.all())} specialisations fits {key_text(key)}", file=sys.stderr)
+            made = self._specialise(key, args, kwargs)
+            self.cache.add(key, made)
+        result = made(leaves)
+        if result is MISS:
+            raise errors.InternalError(f"the new specialisation of {self.name} does not serve the call it was made for")
+        return result
+
+    def _specialise(self, key: Any, args: Args, kwargs: Kwargs) -> Specialisation | Plain:
+        try:
+            made = Specialisation(self.trace(args, kwargs), key[1])
+        except errors.TraceError as e:
+            if self.options.fallback != "eager":
+                raise
+            warnings.warn(f"{self.name} runs in plain Python: {e}", UserWarning, stacklevel=5)
+            return Plain(str(e))
+        if made.compiled.source == "compiled":
+            self.cache.compiles += 1
+        elif made.compiled.source == "disk":
+            self.cache.disk_hits += 1
+        return made
+
+    def trace(self, args: Args, kwargs: Kwargs) -> Trace:
+        """Capture the function for arguments like these."""
+        captured = trace(self.fn, args, kwargs, self.trace_options, self.spec)
+        self.options.code.apply(captured.graph)
+        return captured
+
+    def stages(self, args: Args, kwargs: Kwargs) -> Stages:
+        return Stages(self.trace(args, kwargs).graph)
+
+    def explain(self, args: Args, kwargs: Kwargs) -> Explanation:
+        """See `JitFunction.explain`."""
+        from jitgraph.observe.explain import explain
+
+        captured = self.trace(args, kwargs)
+        stages = Stages(captured.graph)
+        leaves, _ = self.spec.flatten(args, kwargs)
+        dynamic = captured.arguments(leaves)
+        sizes = {s.name: dynamic[s.arg].shape[s.axis] for s in captured.graph.symbols.values() if s.origin == "arg"}
+        return explain(captured.graph, stages.final(), stages.program(), sizes, map(str, captured.guards_python))
+
+    def signatures(self) -> list[str]:
+        return [key_text(key) for key, _ in self.cache.all()]
+
+
+def key_text(key: Any) -> str:
+    """A specialisation key for people: `(float64[2d], py_float)`."""
+    parts = []
+    for k in key[1]:
+        if k[0] in ("array", "tensor") and len(k) > 3:
+            parts.append(f"{k[1].name}[{len(k[2].order)}d]" + ("" if k[2].is_c else f":{k[2]}"))
+        else:
+            parts.append(" ".join(str(getattr(p, "__name__", p)) for p in k))
+    return f"({', '.join(parts)})"
+
+
+@dataclass(slots=True)
+class Traced:
+    """A captured function (`f.trace(*args)`)."""
+
+    captured: Trace
+
+    @property
+    def graph(self) -> Graph:
+        return self.captured.graph
+
+    def lower(self) -> Lowered:
+        return Lowered(Stages(self.captured.graph))
+
+    def __str__(self) -> str:
+        return str(self.captured.graph)
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A captured function and its later stages (`f.lower(*args)`)."""
+
+    stages: Stages
+
+    def as_text(self, stage: str = "fuse") -> str:
+        """The IR behind a stage, as `inspect_ir`."""
+        return self.stages.after(stage)
+
+    def compile(self) -> CompiledCode:
+        """Machine code."""
+        return CompiledCode(self.stages)
+
+    def __str__(self) -> str:
+        return self.stages.after("fuse")
+
+
+@dataclass(slots=True)
+class CompiledCode:
+    """Machine code to look at."""
+
+    stages: Stages
+
+    def as_text(self) -> str:
+        """The assembly."""
+        return self.stages.assembly()

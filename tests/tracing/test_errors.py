@@ -1,0 +1,226 @@
+"""What cannot be captured or is wrong: exception class, the user's line, the remedy; calls back into Python."""
+
+import io
+import random
+import time
+
+import numpy as np
+import pytest
+
+from jitgraph import errors
+from jitgraph.tracing import Host
+from tests.tracing.harness import Jit, check
+
+V, W = np.arange(7.0) - 3, np.arange(7.0) * 0.5
+X = np.arange(12.0).reshape(3, 4)
+
+
+def message(error, fn, *args, **options):
+    with pytest.raises(error) as info:
+        Jit(fn, **options)(*args)
+    return str(info.value)
+
+
+def test_shapes_that_do_not_fit():
+    def f(x, w):
+        return x + w
+
+    text = message(errors.ShapeError, f, V, np.ones(3))
+    lines = text.split("\n")
+    assert lines[0] == "x + w: operands could not be broadcast together with shapes (n,) (m,)"
+    assert lines[1].startswith("  test_errors.py:")
+    assert lines[1].endswith(", in f:    return x + w")
+    assert "  x: f64[n]" in lines
+    assert "  w: f64[m]" in lines
+    with pytest.raises(ValueError, match="broadcast"):
+        Jit(f)(V, np.ones(3))
+
+
+def test_matmul():
+    text = message(ValueError, lambda x, w: x @ w, X, np.ones((3, 2)))
+    assert "test_errors.py" in text
+
+
+def test_bad_axis_and_index():
+    assert "test_errors.py" in message(np.exceptions.AxisError, lambda x: x.sum(axis=3), X)
+    assert "test_errors.py" in message(IndexError, lambda x: x[0, 0, 0], X)
+
+
+def test_dtypes():
+    assert "argument x has dtype complex128" in message(errors.DTypeError, lambda x: x, V + 1j)
+    text = message(TypeError, lambda x: x, np.array(["a", "b"]))
+    assert "argument x" in text
+    assert "To mend" in text
+
+
+def test_arity():
+    def f(x, y):
+        return x
+
+    assert "f() missing a required argument: 'y'" in message(TypeError, f, V)
+
+
+def test_time_and_random_are_refused():
+    def f(x):
+        return x * time.time()
+
+    text = message(errors.TraceError, f, V)
+    assert text.split("\n")[0] == "time.time may give another result at each call; while tracing it would run once and be frozen"
+    assert "return x * time.time()" in text
+    assert "jg.host" in text
+    assert "random" in message(errors.TraceError, lambda x: x + random.random(), V)
+    assert "numpy.random" in message(errors.TraceError, lambda x: x + np.random.normal(size=7), V)
+    rng = np.random.default_rng(0)
+    assert "normal" in message(errors.TraceError, lambda x: x + rng.normal(size=7), V)
+
+
+def test_files_are_refused():
+    assert "open" in message(errors.TraceError, lambda x: open("nowhere") and x, V)
+
+
+def test_a_numpy_function_without_an_operator():
+    text = message(errors.TraceError, lambda x: np.convolve(x, x), V)
+    assert "convolve" in text
+    assert "jg.host" in text
+    assert "np.convolve(x, x)" in text
+
+
+def test_an_unknown_array_is_no_constant():
+    class Opaque:
+        __slots__ = ("items",)
+
+        def __init__(self):
+            self.items = {1: np.ones(7)}
+
+        def __iter__(self):
+            return iter(self.items.values())
+
+    o = Opaque()
+    holder = iter([np.ones(7)])
+
+    def f(x):
+        return x + next(holder)
+
+    text = message(errors.TraceError, f, V)
+    assert "would be frozen into the compiled code" in text or "may give another result" in text
+    del o
+
+
+def test_python_needs_data():
+    text = message(errors.TraceError, lambda x: [1, 2, 3][x[0]], np.arange(3))
+    assert "as an index" in text
+    text = message(errors.TraceError, lambda x: f"{x.sum():.3f}", V)
+    assert "text of a traced" in text
+
+
+def test_print_prints_the_type_and_warns(capsys):
+    def f(x):
+        print("x is", x)
+        return x + 1
+
+    with pytest.warns(UserWarning, match="runs once, while it is traced"):
+        Jit(f)(V)
+    assert capsys.readouterr().out == "x is <traced f64[n]>\n"
+
+
+def test_an_error_of_the_function_itself():
+    def f(x, mode):
+        raise LookupError(mode)
+
+    with pytest.raises(LookupError, match="what"):
+        Jit(f)(V, "what")
+
+
+def test_returning_a_function_is_refused():
+    def f(x):
+        return lambda: x
+
+    assert "returns a function" in message(errors.TraceError, f, V)
+
+
+def test_returning_an_object_with_traced_values_is_refused():
+    class Box:
+        def __init__(self, x):
+            self.x = x
+
+    assert "returns a Box that holds traced values" in message(errors.TraceError, lambda x: Box(x), V)
+
+
+def test_writing_to_a_read_only_argument():
+    x = V.copy()
+    x.flags.writeable = False
+
+    def f(x):
+        x[0] = 1
+
+    assert "read-only" in message(ValueError, f, x)
+
+
+def test_static_argnames_must_exist():
+    with pytest.raises(ValueError, match="mode is no parameter of f"):
+
+        def f(x):
+            return x
+
+        Jit(f, static_argnames=("mode",))
+
+
+def test_user_error_class_in_a_branch():
+    class MyError(Exception):
+        pass
+
+    def f(x, s):
+        if s < 0:
+            raise MyError("mine")
+        return x * s
+
+    made = Jit(f).trace(V, 1.0)
+    (site,) = [s for s in made.graph.sites if s.error == "MyError"]
+    assert site.call is MyError
+    assert site.message == "mine"
+    assert site.loc.text == 'raise MyError("mine")'
+
+
+# --- calls back into Python
+
+
+def test_linear_algebra_is_a_host_call():
+    a = np.array([[4.0, 1.0], [2.0, 3.0]])
+    b = np.array([1.0, 2.0])
+    f = check(lambda a, b: (np.linalg.solve(a, b), np.linalg.inv(a), np.linalg.det(a)), (a, b), (np.eye(3) * 2, np.ones(3)))
+    assert [op.name for op in f.trace(a, b).graph.walk()].count("host_call") == 3
+
+
+def test_sort_argsort_interp_searchsorted():
+    check(lambda x: (np.sort(x), np.argsort(x)), (V[::-1].copy(),), (W[::-1].copy() * 2,))
+    check(lambda x, xp, fp: np.interp(x, xp, fp), (V, np.arange(4.0), np.ones(4)), (W, np.arange(5.0), np.arange(5.0)))
+    check(lambda a, v: np.searchsorted(a, v), (W, V), (W, V * 0.25))
+
+
+def test_host_functions_of_the_user():
+    calls = []
+
+    def smooth(x, width):
+        calls.append(width)
+        return np.convolve(x, np.ones(width) / width, mode="same")
+
+    host = Host(smooth, result=lambda x, width: x)
+    check(lambda x: host(x * 2, 3) + 1, (V,), (np.arange(9.0),))
+    assert calls == [3] * 4
+
+
+def test_host_with_effects_and_a_wrong_promise():
+    out = io.StringIO()
+    log = Host(lambda x: print(float(x), file=out), effects=True)
+
+    def f(x):
+        log(x.sum())
+        return x
+
+    f_ = Jit(f)
+    f_(V)
+    f_(W)
+    assert out.getvalue() == f"{V.sum()}\n{W.sum()}\n"
+    wrong = Host(lambda x: x.astype("f4"), result=lambda x: x)
+    with pytest.raises(errors.DTypeError, match="returned float32"):
+        Jit(lambda x: wrong(x))(V)
