@@ -6,7 +6,7 @@ Two exports per graph:
 `prepare` reads the argument sizes into `dims`, tests the guards (GUARD_FAILED: try the next entry), writes the sizes of
 all results one after the other into `result_dims` and the arena's size into `scratch_bytes`. `entry` runs the graph.
 
-A slot is 32 bytes: {void* data, int64* dims, int64* strides (bytes), int64 flags}; a scalar lies inline in its first 16.
+A slot is 32 bytes: {void* data, int64* dims, int64* strides (bytes), int64 flags}; scalars lie inline in its first 16.
 Context: {error_site: int64, error_values: int64[4], table: void**, alloc, free, result, host, host_table: void*}
     void* alloc(Context*, int64 bytes)        memory that lives until the call returns, 64-byte aligned
     void  free(Context*, void*)
@@ -48,9 +48,11 @@ CONTEXT_BYTES = 96
 
 #: Names of C functions in `context.table`, by position: reached by machine code without any address baked in.
 TABLE: tuple[str, ...] = (
-    "cblas_sgemm", "cblas_dgemm", "cblas_sgemv", "cblas_dgemv", "cblas_sdot", "cblas_ddot", "cblas_ssyrk", "cblas_dsyrk",
+    "cblas_sgemm", "cblas_dgemm", "cblas_sgemv", "cblas_dgemv", "cblas_sdot", "cblas_ddot",
+    "cblas_ssyrk", "cblas_dsyrk",
     "pow", "powf", "fmod", "fmodf", "sin", "sinf", "cos", "cosf", "tan", "tanf", "exp", "expf", "log", "logf",
-    "atan2", "atan2f", "cbrt", "cbrtf", "asin", "asinf", "acos", "acosf", "atan", "atanf", "sinh", "sinhf", "cosh", "coshf",
+    "atan2", "atan2f", "cbrt", "cbrtf", "asin", "asinf", "acos", "acosf", "atan", "atanf",
+    "sinh", "sinhf", "cosh", "coshf",
     "tgamma", "tgammaf", "lgamma", "lgammaf", "erfc", "erfcf", "exp2", "exp2f", "log2", "log2f", "log10", "log10f",
 )  # fmt: skip
 
@@ -127,7 +129,9 @@ class Interface:
             tuple(int(slot) for slot in plain["arrays"]),
             tuple((int(slot), str(name)) for slot, name in plain["scalars"]),
             int(plain["dim_count"]),
-            tuple(ResultSlot(str(d), str(kind), tuple(order), bool(sized)) for d, kind, order, sized in plain["results"]),
+            tuple(
+                ResultSlot(str(d), str(kind), tuple(order), bool(sized)) for d, kind, order, sized in plain["results"]
+            ),
             {int(site): tuple(names) for site, names in plain["values"].items()},
             {
                 int(site): (

@@ -60,7 +60,7 @@ def host() -> Target:
 
 @cache
 def named(cpu: str) -> Target:
-    """The target that LLVM calls `cpu` ("x86-64-v3", "znver2", "generic"), with no features beyond what the name says."""
+    """The target that LLVM calls `cpu` ("x86-64-v3", "znver2", "generic"), without features beyond its name."""
     import llvmlite.binding as llvm
 
     width = next((bytes_ for pattern, bytes_ in _VECTOR_BYTES if re.fullmatch(pattern, cpu)), 16)

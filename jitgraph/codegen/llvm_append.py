@@ -72,7 +72,9 @@ def _counts(s: For, branch: If, behind: list[Stmt]) -> bool:
 def emit_append(f: FunctionEmitter, s: For, before: list[Stmt], branch: If, place: str) -> None:
     a = f.a
     carry = s.carried[0]
-    then = [x for x in branch.then if not isinstance(x, Store) and not (isinstance(x, Bind) and x.symbol == place)]
+    then: list[Stmt] = [
+        x for x in branch.then if not isinstance(x, Store) and not (isinstance(x, Bind) and x.symbol == place)
+    ]
     stores = [x for x in branch.then if isinstance(x, Store)]
     summary = summarize(branch.then, summarize(before, Summary(itemsize=8)))
     lanes = lanes_for(f, summary.itemsize)

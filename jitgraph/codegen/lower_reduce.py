@@ -1,7 +1,6 @@
 """Nests of reductions, in NumPy's order of summation (`ops.reduction_plan`).
 
-If the innermost axis is kept: the lanes run along it, each adding up its own elements in a serial loop. If it is reduced:
-a `Reduce` over the innermost run for each kept index, with the reduced axes further out in serial loops around it.
+If the innermost axis is kept: totals lie in memory, and row after row is added to them. If it is reduced: a `Reduce` over the innermost run for each kept index, with the reduced axes further out in serial loops around it.
 Producers are computed in the body; reductions over one domain share it where their orders allow.
 """
 
@@ -14,9 +13,9 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.codegen import lower_kernel
-from jitgraph.codegen.loops import Carry, Const, For, Operand, Part, Reduce, Stmt, Store, Var
+from jitgraph.codegen.loops import Carry, Const, For, Let, Load, Operand, Part, Reduce, Stmt, Store, Var
 from jitgraph.codegen.lower_kernel import Group, Nest, Root, Slot
-from jitgraph.codegen.lower_nest import Axis, merge_axes, split_levels
+from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
 from jitgraph.codegen.lower_views import Memory
 from jitgraph.ir.dims import DimLike, symbol
@@ -25,6 +24,8 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ops.reduction_plan import ReductionPlan, reduction_plan
 
 Kind = Literal["sum", "prod", "max", "min", "any", "all"]
+#: Primitives of a row up to which four rows are added at a time.
+LIGHT = 12
 _COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
 
 
@@ -86,6 +87,9 @@ class _Pass:
         for role, run in (("kept", kept), ("serial", outer), ("inner", inner)):
             for a in run:
                 a.role = role
+        if kept and outer and not inner:
+            self._by_rows([axes[k] for k in plan.loops if k in axes], index)
+            return
         frame = group.frame
         around, frame.body = frame.body, []
         memo = dict(group.memo) if len(inner) > 1 else group.memo
@@ -102,6 +106,78 @@ class _Pass:
         kept = [a for a in merged if a.role == "kept"]
         serial = [a for a in merged if a.role == "serial"] + run[:-1]
         self._assemble(kept, serial, run[-1] if run else None, body, values, stores)
+
+    def _by_rows(self, order: list[Axis], index: list[DimLike]) -> None:
+        """Totals in memory, to which row after row is added as it lies there; four rows at a time if that is cheap.
+
+        Each total sees its elements in the order of the rows, so nothing but the traffic changes.
+        """
+        frame = self.group.frame
+        kept = [a for a in order if a.role == "kept"]
+        starts = self._result_stores(index)
+        for r, p in zip(self.roots, self.plans, strict=True):
+            assert r.op is not None
+            starts[r].value = _start(kind_of(r.op), r.value.type.dtype, p)
+        frame.body.extend(nest([Axis(a.symbol, a.size, a.role) for a in kept], list(starts.values())))
+        last = max(k for k, a in enumerate(order) if a.role == "serial")
+        around, row, inside = order[:last], order[last], order[last + 1 :]
+        single, inner = self._rows_body(row, inside, index, 1)
+        light = sum(isinstance(s, Let) for s in single) <= LIGHT and not any(isinstance(s, Let) and s.op == "call" for s in single)
+        jam = 4 if light and not self.stores else 1
+        levels = split_levels([*around, row, *inner], single)
+        done = row.size - row.size % jam if jam > 1 else 0
+        levels[last].append(self._row_loop(row, inner, levels[last + 1 :], done, row.size, 1))
+        if jam > 1:
+            jammed, inner = self._rows_body(row, inside, index, jam)
+            more = split_levels([*around, row, *inner], jammed)
+            whole = self._row_loop(row, inner, more[last + 1 :], 0, done, jam)
+            levels = [[*before, *after] for before, after in zip(more[: last + 1], levels, strict=False)]
+            levels[last].insert(len(more[last]), whole)
+        current = levels[last]
+        for k in range(last - 1, -1, -1):
+            current = [*levels[k], For(around[k].symbol, 0, around[k].size, current)]
+        frame.body.extend(current)
+
+    def _rows_body(
+        self, row: Axis, inside: list[Axis], index: list[DimLike], jam: int
+    ) -> tuple[list[Stmt], list[Axis]]:
+        """What `jam` rows in succession add to the totals, and the merged axes of a row."""
+        group = self.group
+        frame, memo, b = group.frame, group.memo, group.builder
+        group.memo = dict(memo)
+        outer, frame.body = frame.body, []
+        stores = self._result_stores(index)
+        totals: list[Operand] = []
+        for store in stores.values():
+            var = frame.var(store.buffer.dtype)
+            frame.body.append(Load(var, store.buffer, store.index))
+            totals.append(var)
+        at = symbol(row.symbol)
+        for t in range(jam):
+            here = tuple(i + t if i == at else i for i in index)
+            values = [group.at(r.value, here) for r in self.roots]
+            group.store_roots(self.stores, here)
+            totals = [self._combine(r, total, value) for r, total, value in zip(self.roots, totals, values, strict=True)]
+        for store, total in zip(stores.values(), totals, strict=True):
+            store.value = b.cast(total, store.buffer.dtype)
+            frame.body.append(store)
+        body, frame.body = frame.body, outer
+        group.memo = memo
+        return body, merge_axes([Axis(a.symbol, a.size, a.role) for a in inside], body)
+
+    def _row_loop(
+        self, row: Axis, inner: list[Axis], levels: list[list[Stmt]], lower: DimLike, upper: DimLike, step: int
+    ) -> For:
+        current = levels[-1]
+        for k in range(len(inner) - 1, -1, -1):
+            role: Literal["vector", "serial"] = "vector" if k == len(inner) - 1 else "serial"
+            current = [*levels[k], For(inner[k].symbol, 0, inner[k].size, current, role=role)]
+        return For(row.symbol, lower, upper, current, step)
+
+    def _combine(self, r: Root, total: Operand, value: Operand) -> Operand:
+        assert r.op is not None
+        made: Operand = REGISTRY[_COMBINE[kind_of(r.op)]].lower(self.group.builder, total, value)  # type: ignore[misc]
+        return made
 
     def _through_memory(self) -> None:
         """NumPy's flat sequence is no single loop over what is read: store the values as NumPy would, then reduce them."""
@@ -138,7 +214,7 @@ class _Pass:
         totals: list[Operand] = []
         for r, p in zip(self.roots, self.plans, strict=True):
             assert r.op is not None
-            totals.append(_start(kind_of(r.op), r.value.type.dtype, p, serial=bool(serial) or inner is None))
+            totals.append(_start(kind_of(r.op), r.value.type.dtype, p))
         chains: list[list[tuple[Operand, Var, Var]]] = []
         around: list[Operand] = totals
         for _ in serial:
@@ -162,9 +238,7 @@ class _Pass:
         else:
             frame.body = current = levels[depth]
             ends = []
-            for r, value, start in zip(self.roots, values, around, strict=True):
-                assert r.op is not None
-                ends.append(REGISTRY[_COMBINE[kind_of(r.op)]].lower(group.builder, start, value))  # type: ignore[misc]
+            ends += [self._combine(r, start, value) for r, value, start in zip(self.roots, values, around, strict=True)]
         for axis, chain in zip(reversed(serial), reversed(chains), strict=True):
             carried = [Carry(inside, init, end, out) for (init, inside, out), end in zip(chain, ends, strict=True)]
             ends = [out for _, _, out in chain]
@@ -208,7 +282,7 @@ class _Pass:
                 group.frame.body.append(store)
 
 
-def _start(kind: Kind, dtype: np.dtype, plan: ReductionPlan, *, serial: bool) -> Operand:
+def _start(kind: Kind, dtype: np.dtype, plan: ReductionPlan) -> Operand:
     """What an accumulator starts from; an extreme starts from the worst value where it is carried."""
     if plan.init is not None:
         return constant(plan.init, dtypes.BOOL if kind in ("any", "all") else dtype)

@@ -22,8 +22,9 @@ from jitgraph.ir.types import TensorType
 
 Rewrite: TypeAlias = Callable[[Op, Builder], Value | None]
 
-#: Sweeps over a graph before the driver gives up: more than any honest set of rules needs.
+#: Sweeps over a graph, and rewrites per op in one, before the driver gives up: more than honest rules need.
 MAX_SWEEPS = 20
+MAX_REWRITES_PER_OP = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +98,7 @@ def _sweep(graph: Graph, rules: RuleSet, fired: Callable[[str], None] | None) ->
     waiting = set(queue)
     b = _RuleBuilder(graph)
     changed = False
+    budget = MAX_REWRITES_PER_OP * (len(queue) + 10)
 
     def enqueue(op: Op) -> None:
         if op not in waiting and op.defn.name in by_op:
@@ -116,6 +118,9 @@ def _sweep(graph: Graph, rules: RuleSet, fired: Callable[[str], None] | None) ->
             if value is None or not can_replace(op.result, value):
                 continue
             changed = True
+            budget -= 1
+            if not budget:
+                raise InternalError(f"the rules of {rules.name} do not come to rest: {rule.name} fires on and on")
             if fired is not None:
                 fired(rule.name)
             users = list(op.result.users())

@@ -41,9 +41,9 @@ def blas_name() -> str:
 
 
 def _libm() -> ctypes.CDLL:
-    for find in (lambda: None, lambda: "libm.so.6", lambda: ctypes.util.find_library("m"), lambda: "msvcrt"):
+    for name in (None, "libm.so.6", "m", "msvcrt"):
         try:
-            library = ctypes.CDLL(find())
+            library = ctypes.CDLL(ctypes.util.find_library(name) if name == "m" else name)
         except (OSError, TypeError):
             continue
         if hasattr(library, "atan2f"):

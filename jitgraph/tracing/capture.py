@@ -123,9 +123,7 @@ class Trace:
     def overlaps(self, arguments: Sequence[Any]) -> bool:
         """Whether an argument that is written shares memory with another one in a way that was not traced."""
         arrays = [(k, x) for k, x in enumerate(arguments) if isinstance(x, np.ndarray)]
-        return any(
-            k != j and np.may_share_memory(arguments[j], x) for j in self.writes for k, x in arrays
-        )
+        return any(k != j and np.may_share_memory(arguments[j], x) for j in self.writes for k, x in arrays)
 
 
 def call_key(leaves: Sequence[Any], tree: TreeDef, specialize: str = "") -> tuple[Any, ...]:
@@ -136,7 +134,11 @@ def call_key(leaves: Sequence[Any], tree: TreeDef, specialize: str = "") -> tupl
 
 
 def trace(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: TraceOptions | None = None, spec: CallSpec | None = None
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: TraceOptions | None = None,
+    spec: CallSpec | None = None,
 ) -> Trace:
     """Capture `fn` for arguments like these.
 
@@ -190,7 +192,13 @@ class _Capture:
     """One attempt of a trace."""
 
     def __init__(
-        self, fn: Callable[..., Any], options: TraceOptions, spec: CallSpec, leaves: list[Any], tree: TreeDef, decisions: _Decisions
+        self,
+        fn: Callable[..., Any],
+        options: TraceOptions,
+        spec: CallSpec,
+        leaves: list[Any],
+        tree: TreeDef,
+        decisions: _Decisions,
     ) -> None:
         self.fn = fn
         self.options = options
@@ -275,7 +283,10 @@ class _Capture:
     def _static_array(self, x: Any, name: str) -> Any:
         if isinstance(x, np.ma.MaskedArray):
             raise errors.DTypeError(
-                errors.describe(f"argument {name} is a masked array, which is not supported", remedy="pass x.filled(...) and the mask.")
+                errors.describe(
+                    f"argument {name} is a masked array, which is not supported",
+                    remedy="pass x.filled(...) and the mask.",
+                )
             )
         return x
 
@@ -382,7 +393,13 @@ class _Capture:
         results = self.graph.results
         bases: dict[Storage, int] = {}
         for k, x in enumerate(values):
-            if type(x) is Tensor and x.is_traced and x.type.kind == "array" and not x._steps and x._storage.origin is None:
+            if (
+                type(x) is Tensor
+                and x.is_traced
+                and x.type.kind == "array"
+                and not x._steps
+                and x._storage.origin is None
+            ):
                 bases.setdefault(x._storage, k)
         extra: list[Storage] = []
         total = len(values)
@@ -397,7 +414,7 @@ class _Capture:
     ) -> Result:
         if type(x) is Poison:
             x.fail()
-        if isinstance(x, np.ndarray) and type(x) is not Tensor:
+        if type(x) is not Tensor and isinstance(x, np.ndarray):
             x = self.outside.known_array(x)
         if type(x) is not Tensor:
             self._check_static(x)
@@ -498,11 +515,17 @@ class _Capture:
         """Drop hidden arguments that nothing uses, and renumber the rest."""
         graph = self.graph
         results = {r.index for r in graph.results if r.how in ("argument", "view_of_argument")}
-        unused = [h for h in hidden if not graph.args[h.index].uses and h.index not in results and h.index not in self.inputs_written()]
+        unused = [
+            h
+            for h in hidden
+            if not graph.args[h.index].uses and h.index not in results and h.index not in self.inputs_written()
+        ]
         if not unused:
             return hidden
         used = _used_symbols(graph)
-        dropped = {h.index for h in unused if not any(s.arg == h.index and s.name in used for s in graph.symbols.values())}
+        dropped = {
+            h.index for h in unused if not any(s.arg == h.index and s.name in used for s in graph.symbols.values())
+        }
         if not dropped:
             return hidden
         new: dict[int, int] = {}
@@ -556,7 +579,11 @@ def _symbols_in(x: Any) -> set[str]:
         return _symbols_in((*x.shape, *(d for m in x.axes for d in (m.offset, m.step))))
     if isinstance(x, tuple):
         return set().union(*(_symbols_in(i) for i in x)) if x else set()
-    return set(symbols(x)) if not isinstance(x, str | bytes | float | np.generic | np.ndarray | np.dtype | bool) and _is_dim(x) else set()
+    return (
+        set(symbols(x))
+        if not isinstance(x, str | bytes | float | np.generic | np.ndarray | np.dtype | bool) and _is_dim(x)
+        else set()
+    )
 
 
 def _is_dim(x: Any) -> bool:
@@ -621,5 +648,3 @@ def _operands(frame: Any, loc: SourceLoc) -> list[str]:
         if type(x) is Tensor and x.is_traced:
             found.append(f"  {name}: {x.type}")
     return found
-
-

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jitgraph.tracing.outside import Outside
 
 
-class Restart(BaseException):  # noqa: N818  # no error: the trace begins anew, knowing more; user code must not catch it
+class Restart(BaseException):  # no error: the trace begins anew, knowing more; user code must not catch it
     """Trace again with this decision made.
 
     Attributes:
@@ -112,15 +112,16 @@ class CaptureMode(TraceMode):
                 return self.builder.constant(array)
         return super().lift(x)
 
-    def bind(self, value: Value, prefix: str = "i", lower: DimLike | None = None, upper: DimLike | None = None) -> DimLike:
+    def bind(
+        self, value: Value, prefix: str = "i", lower: DimLike | None = None, upper: DimLike | None = None
+    ) -> DimLike:
         """One symbol for one integer, wherever its op is in scope; an integer argument's is known to the caller."""
         for block, known in self._bound.get(value, ()):
             if block in self.blocks and lower is None and upper is None:
                 return known
         is_argument = value.block is self.builder.graph.body
         if is_argument and (lower is not None or upper is not None):
-            dim = super().bind(value, prefix, lower, upper)
-            return dim
+            return super().bind(value, prefix, lower, upper)
         dim = super().bind(value, prefix, lower, upper)
         name = str(dim)
         if is_argument and name in self.builder.graph.symbols:
@@ -144,7 +145,12 @@ class CaptureMode(TraceMode):
 
     def concrete(self, x: Tensor, wanted: str) -> Any:
         value = x._storage.value
-        if isinstance(value, Value) and value.block is self.builder.graph.body and x.type.kind in PYTHON_KINDS and wanted != "bool":
+        if (
+            isinstance(value, Value)
+            and value.block is self.builder.graph.body
+            and x.type.kind in PYTHON_KINDS
+            and wanted != "bool"
+        ):
             leaf = self.leaf_of.get(value.index)
             if leaf is not None:
                 raise Restart(static_leaf=leaf)
@@ -153,7 +159,9 @@ class CaptureMode(TraceMode):
                 raise Restart(fix=path)
         return super().concrete(x, wanted)
 
-    def unsupported(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None) -> Any:
+    def unsupported(
+        self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None
+    ) -> Any:
         rule = host.TABLE.get(func) if func is not None else None
         if func is not None and rule is not None:
             return host.call(self, func, rule, tuple(args), kwargs)
@@ -165,7 +173,10 @@ class CaptureMode(TraceMode):
     def emit_host(self, site: int, operands: Sequence[Value], types: Sequence[Any], effects: bool) -> tuple[Value, ...]:
         """A call of the Python function behind `site`."""
         op = self.builder.emit(
-            REGISTRY["host_call"], operands, types, {"site": site, "order": self.next_order(), "types": tuple(types), "effects": effects}
+            REGISTRY["host_call"],
+            operands,
+            types,
+            {"site": site, "order": self.next_order(), "types": tuple(types), "effects": effects},
         )
         return tuple(op.results)
 

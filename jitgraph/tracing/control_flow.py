@@ -222,7 +222,9 @@ class Branch:
     def _flatten(self, merge: Merge) -> bool:
         """Merge scalars by `where`, without a region, if both sides are cheap and pure."""
         a, b = self.sides
-        if any(t.kind == "array" or t.kind == "maybe_np_float" for t in merge.types) or not (is_cheap(a.block) and is_cheap(b.block)):
+        if any(t.kind in ("array", "maybe_np_float") for t in merge.types) or not (
+            is_cheap(a.block) and is_cheap(b.block)
+        ):
             return False
         builder = self.regions.builder
         splice(a.block, builder.block)
@@ -284,5 +286,3 @@ def check(regions: Regions, test: Any, message: Callable[[], Any] | None) -> Non
         return
     text = "" if message is None else str(message())
     regions.mode.check(truth, "AssertionError", text.replace("{", "{{").replace("}", "}}"))
-
-

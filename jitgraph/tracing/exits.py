@@ -79,7 +79,9 @@ def lower_exits(body: list[ast.stmt]) -> list[ast.stmt]:
         body = [*body, at(ast.Return(value=at(ast.Constant(value=None), place)), place)]
     lowered, _ = _block(body, state, returns=True)
     first = body[0]
-    head = [_assign(RETURNED, at(ast.Attribute(value=_load("_jg_", first), attr="UNSET", ctx=ast.Load()), first), first)]
+    head = [
+        _assign(RETURNED, at(ast.Attribute(value=_load("_jg_", first), attr="UNSET", ctx=ast.Load()), first), first)
+    ]
     if state.tested_return:
         head.append(_assign(DID_RETURN, at(ast.Constant(value=False), first), first))
     tail = at(ast.Return(value=_load(RETURNED, place)), place)

@@ -38,7 +38,7 @@ class TraceGlobals(dict[str, Any]):
         """Read names that class bodies look up behind our back."""
         for name in names:
             if name in self.live and name not in self:
-                self[name]  # noqa: B018  # read for its effect
+                self[name]  # read for its effect
 
     def stores(self) -> dict[str, Any]:
         """Names bound or bound anew since they were read."""

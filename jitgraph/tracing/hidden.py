@@ -218,7 +218,7 @@ class StructureGuard:
     keys: tuple[Hashable, ...] | int
 
     def check(self) -> bool:
-        live = self.place.get()
+        live: Any = self.place.get()
         if type(live) is not self.kind:
             return False
         return len(live) == self.keys if isinstance(self.keys, int) else tuple(live) == self.keys

@@ -8,7 +8,7 @@ function returns is checked against it at run time.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar
 
@@ -194,7 +194,9 @@ class HostCall:
         return array[()]
 
 
-def call(mode: CaptureMode, fn: Callable[..., Any], rule: Rule, args: Any, kwargs: Any, *, effects: bool = False) -> Any:
+def call(
+    mode: CaptureMode, fn: Callable[..., Any], rule: Rule, args: Any, kwargs: Any, *, effects: bool = False
+) -> Any:
     """Emit a `host_call` of `fn`, whose results have the types that `rule` answers."""
     leaves, tree = flatten((tuple(args), dict(kwargs)))
     dynamic = [k for k, x in enumerate(leaves) if type(x) is Tensor or isinstance(x, np.ndarray)]
@@ -204,7 +206,13 @@ def call(mode: CaptureMode, fn: Callable[..., Any], rule: Rule, args: Any, kwarg
         typed[k] = v.type
     name = getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__name__
     module = getattr(fn, "__module__", "") or ""
-    shown = f"np.{module.removeprefix('numpy.')}.{name}" if module.startswith("numpy.") else f"np.{name}" if module == "numpy" else name
+    shown = (
+        f"np.{module.removeprefix('numpy.')}.{name}"
+        if module.startswith("numpy.")
+        else f"np.{name}"
+        if module == "numpy"
+        else name
+    )
     rule_args, rule_kwargs = unflatten(tree, typed)
     try:
         promised = rule(*rule_args, **rule_kwargs)
@@ -213,7 +221,12 @@ def call(mode: CaptureMode, fn: Callable[..., Any], rule: Rule, args: Any, kwarg
     types, result_tree = flatten(promised)
     for k in dynamic:
         leaves[k] = None
-    site = Site("host", shown, mode.locate(), HostCall(fn, tree, tuple(leaves), tuple(dynamic), tuple(types), result_tree, shown, effects))
+    site = Site(
+        "host",
+        shown,
+        mode.locate(),
+        HostCall(fn, tree, tuple(leaves), tuple(dynamic), tuple(types), result_tree, shown, effects),
+    )
     mode.builder.graph.sites.append(site)
     results = mode.emit_host(len(mode.builder.graph.sites) - 1, operands, types, effects)
     return unflatten(result_tree, [wrap(mode, r) for r in results]) if types else None
@@ -257,7 +270,7 @@ def _spec_type(x: Any) -> TensorType:
         return TensorType(x.dtype, x.shape)
     if isinstance(x, type | np.dtype):
         if x in (float, int, bool):
-            return _python(x)
+            return _python(x)  # type: ignore[arg-type]  # a type, for it is one of three
         return scalar_type(np.dtype(x))
     if isinstance(x, np.generic):
         return scalar_type(x.dtype)
@@ -270,5 +283,3 @@ def _python(kind: type) -> TensorType:
     from jitgraph.ir.types import python_type
 
     return python_type("py_bool" if kind is bool else "py_int" if kind is int else "py_float")
-
-

@@ -7,12 +7,12 @@ element at an index, which may be the symbol of a loop.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv
-from jitgraph.tensor import Tensor, dim_tensor, lift, mode_of
+from jitgraph.tensor import Tensor, dim_tensor, lift
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -66,7 +66,7 @@ class Range(Sequenced):
 
     def at(self, k: Any) -> Any:
         """The number at index `k`."""
-        index = k._dim if type(k) is Tensor else k
+        index: Any = k._dim if type(k) is Tensor else k
         return dim_tensor(self.mode, self.start + self.step * index)
 
     def __contains__(self, x: Any) -> bool:
@@ -185,7 +185,11 @@ def _len(tracer: Any, x: Any) -> Any:
     if type(x) is Tensor and x.is_traced:
         shape = x.type.shape
         if x.type.kind != "array" or not shape:
-            raise TypeError("len() of unsized object" if x.type.kind == "array" else f"object of type '{x.__class__.__name__}' has no len()")
+            raise TypeError(
+                "len() of unsized object"
+                if x.type.kind == "array"
+                else f"object of type '{x.__class__.__name__}' has no len()"
+            )
         return dim_tensor(tracer.mode, shape[0])
     if isinstance(x, Sequenced):
         return dim_tensor(tracer.mode, x.length)
@@ -195,4 +199,10 @@ def _len(tracer: Any, x: Any) -> Any:
 
 
 #: Stand-ins of this module, which take the tracer first.
-BODIES: dict[Any, Callable[..., Any]] = {range: _range, enumerate: _enumerate, zip: _zip, reversed: _reversed, len: _len}
+BODIES: dict[Any, Callable[..., Any]] = {
+    range: _range,
+    enumerate: _enumerate,
+    zip: _zip,
+    reversed: _reversed,
+    len: _len,
+}

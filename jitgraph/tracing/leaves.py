@@ -12,7 +12,7 @@ Sizes, strides and numbers are not in the key.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +24,7 @@ from jitgraph.ir.types import Layout, TensorType, c_layout, python_type, scalar_
 from jitgraph.pytree import TreeDef, flatten, paths
 from jitgraph.tensor import Tensor, plain
 
-Key: TypeAlias = tuple[Hashable, ...]
+Key: TypeAlias = tuple[Any, ...]
 
 #: A Tensor that requires a gradient: no specialisation serves it.
 TAPED: Key = ("taped",)
@@ -85,7 +85,13 @@ def leaf_type(x: Any) -> Key:
 def _array_key(tag: str, x: np.ndarray) -> Key:
     shape = x.shape
     layout = c_layout(len(shape)) if x.flags.c_contiguous else layout_of(shape, x.strides, x.itemsize)
-    return (tag, x.dtype, layout, tuple([k for k, d in enumerate(shape) if d == 1]) if 1 in shape else (), x.flags.writeable)
+    return (
+        tag,
+        x.dtype,
+        layout,
+        tuple([k for k, d in enumerate(shape) if d == 1]) if 1 in shape else (),
+        x.flags.writeable,
+    )
 
 
 def static_key(x: Any) -> Key:
@@ -129,9 +135,9 @@ def type_of_leaf(x: Any, key: Key, sizes: Sequence[Any]) -> TensorType:
     if tag == "array":
         layout = key[2]
         assert isinstance(layout, Layout)
-        return TensorType(np.dtype(key[1]), tuple(sizes), "array", layout)  # type: ignore[arg-type]
+        return TensorType(np.dtype(key[1]), tuple(sizes), "array", layout)
     if tag == "scalar":
-        return scalar_type(np.dtype(key[1]))  # type: ignore[arg-type]
+        return scalar_type(np.dtype(key[1]))
     return python_type("py_int" if tag == "py_int" else "py_float")
 
 
@@ -161,7 +167,9 @@ class CallSpec:
         except (TypeError, ValueError):
             parameters = []
         self.positional = [
-            p.name for p in parameters if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            p.name
+            for p in parameters
+            if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         ]
         variadic = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
         self.rest = variadic[0] if variadic else "args"
@@ -170,7 +178,9 @@ class CallSpec:
         if parameters and not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
             unknown = sorted(self.static - names)
             if unknown:
-                raise ValueError(f"static_argnames: {', '.join(unknown)} is no parameter of {getattr(fn, '__name__', fn)}")
+                raise ValueError(
+                    f"static_argnames: {', '.join(unknown)} is no parameter of {getattr(fn, '__name__', fn)}"
+                )
         self._static_at = [k for k, name in enumerate(self.positional) if name in self.static]
 
     def flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], TreeDef]:

@@ -97,13 +97,17 @@ class _Reader(ast.NodeVisitor):
 
     visit_MatchStar = visit_MatchAs
 
+    def visit_Try(self, node: ast.Try) -> None:
+        self.captured |= block_facts([s for h in node.handlers for s in h.body] + node.finalbody).gen
+        self.generic_visit(node)
+
     def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
         if node.rest:
             self.assigned.add(node.rest)
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
-        pass
+        self.captured.update(node.names)
 
     visit_Nonlocal = visit_Global
 
@@ -119,11 +123,11 @@ def _simple(nodes: Iterable[ast.AST | None]) -> Facts:
 
 def facts(stmt: ast.stmt) -> Facts:
     """`gen`, `kill` and `assigned` of a statement."""
-    known = getattr(stmt, _FACTS, None)
+    known: Facts | None = getattr(stmt, _FACTS, None)
     if known is None:
         known = _facts(stmt)
         setattr(stmt, _FACTS, known)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _facts(stmt: ast.stmt) -> Facts:
@@ -137,7 +141,12 @@ def _facts(stmt: ast.stmt) -> Facts:
             kill = body.kill if _raises(stmt.orelse) else body.kill & orelse.kill
         return Facts(gen, test.kill | kill, test.assigned | body.assigned | orelse.assigned)
     if isinstance(stmt, ast.For | ast.AsyncFor):
-        head, target, body, orelse = _simple([stmt.iter]), _simple([stmt.target]), block_facts(stmt.body), block_facts(stmt.orelse)
+        head, target, body, orelse = (
+            _simple([stmt.iter]),
+            _simple([stmt.target]),
+            block_facts(stmt.body),
+            block_facts(stmt.orelse),
+        )
         gen = head.gen | (target.gen | (body.gen - target.kill)) | orelse.gen
         return Facts(gen, head.kill, head.assigned | target.assigned | body.assigned | orelse.assigned)
     if isinstance(stmt, ast.While):
@@ -186,15 +195,9 @@ def block_facts(stmts: Sequence[ast.stmt]) -> Facts:
 def always_live(body: Sequence[ast.stmt]) -> Names:
     """Names read by nested functions and in handlers: their uses have no place in the order of statements."""
     reader = _Reader()
-    found: set[str] = set()
     for stmt in body:
         reader.visit(stmt)
-        for node in ast.walk(stmt):
-            if isinstance(node, ast.Try):
-                found |= block_facts([s for h in node.handlers for s in h.body] + node.finalbody).gen
-            elif isinstance(node, ast.Global | ast.Nonlocal):
-                found |= set(node.names)
-    return frozenset(reader.captured | found)
+    return frozenset(reader.captured)
 
 
 def annotate(stmts: Sequence[ast.stmt], after: Names, always: Names) -> None:

@@ -24,7 +24,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.tensor import Storage, Tensor, dim_tensor, lift, set_version, wrap
-from jitgraph.tracing.capture_mode import frame_of
+from jitgraph.tracing.capture_mode import frame_of, spoil
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
 from jitgraph.tracing.merging import (
     UNSET,
@@ -166,7 +166,11 @@ class Region:
 
     def _key(self) -> Any:
         """The loop's place and the types that it begins with."""
-        entry = [(n, str(c.tree), tuple(map(str, map(carried_type, c.inits)))) for n, c in self.names.items() if c.inits[0] is not None]
+        entry = [
+            (n, str(c.tree), tuple(map(str, map(carried_type, c.inits))))
+            for n, c in self.names.items()
+            if c.inits[0] is not None
+        ]
         return (id(self.before.code), self.info, tuple(sorted(entry)), self.peeled)
 
     def _carry(self, name: str, value: Any, *, rebound: bool | None = None) -> None:
@@ -186,7 +190,9 @@ class Region:
         if storage not in self.storages and storage.value is not None:
             self.storages.append(storage)
 
-    def _output(self, name: str, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool) -> None:
+    def _output(
+        self, name: str, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool
+    ) -> None:
         """Carry a name that has its value from the end of a turn; the one from before if it converts."""
         old, old_tree = _parts(before)
         inits: list[Any] = [None] * len(types)
@@ -255,7 +261,9 @@ class Region:
             raise _Changed(name, before, end)
         if name not in self.info.after and not is_read:
             return True
-        if any(t is None for t in types):  # text, objects: no run-time value; they stay what they are if they are static
+        if any(
+            t is None for t in types
+        ):  # text, objects: no run-time value; they stay what they are if they are static
             return True
         self._output(name, before, tree, types, read=is_read)
         return False
@@ -302,7 +310,9 @@ class Region:
         for carried in self.names.values():
             for init, t in zip(carried.inits, carried.types, strict=True):
                 if t is not None:
-                    found.append(placeholder(self.mode, t) if init is None else convert(self.mode, lift(self.mode, init), t))
+                    found.append(
+                        placeholder(self.mode, t) if init is None else convert(self.mode, lift(self.mode, init), t)
+                    )
         return found + [s.value for s in self.storages]
 
     def _ends(self, scope: Scope, changed: dict[Storage, Any]) -> list[Value]:
@@ -330,7 +340,12 @@ class Region:
                     v.name = carried.name
             bound[carried.name] = self._bind(carried, values)
             leaf = carried.inits[0]
-            if type(leaf) is Tensor and leaf.type.kind == "array" and type(bound[carried.name]) is Tensor and self._may_skip():
+            if (
+                type(leaf) is Tensor
+                and leaf.type.kind == "array"
+                and type(bound[carried.name]) is Tensor
+                and self._may_skip()
+            ):
                 self.mode.watch(bound[carried.name]._storage, [leaf._storage])
         for storage in self.storages:
             if storage.value.name and not results[at].name:
@@ -341,6 +356,32 @@ class Region:
             if name not in bound:
                 bound[name] = scope.get(name)
         self.results = bound
+
+    def _spoil_written(self) -> None:
+        """A name bound to another array in each turn, and written through: the array from before is left behind.
+
+        Raises:
+            TraceError: it is an argument, or comes from outside: the caller would miss the writes.
+        """
+        for name, carried in self.names.items():
+            head, init = self.heads.get(name), carried.inits[0]
+            if (
+                type(head) is not Tensor
+                or type(init) is not Tensor
+                or head._storage.value is carried.arguments[0]
+                or carried.tree is not None
+            ):
+                continue
+            storage = init._storage
+            if storage.origin is not None:
+                self.mode.fail(
+                    f"{name} is an array of the caller's, is written to, and stands for another array in the next turn of the loop",
+                    f"work on copies ({name} = {name}.copy()) and write the result back after the loop.",
+                )
+            spoil(
+                self.mode, storage, f"an array that {name} stood for before a loop, which wrote to it and then bound {name} to another one",
+                "use the variables that the loop leaves, or a copy made before it.",
+            )  # fmt: skip
 
     def _may_skip(self) -> bool:
         """Whether the loop may have no turn."""
@@ -353,7 +394,9 @@ class Region:
                 continue
             for init, t in zip(carried.inits, carried.types, strict=True):
                 have = None if init is None else carried_type(init)
-                if t is not None and (have is None or have.dtype != t.dtype or have.kind != t.kind or have.kind == "array"):
+                if t is not None and (
+                    have is None or have.dtype != t.dtype or have.kind != t.kind or have.kind == "array"
+                ):
                     return name
         return ""
 
@@ -373,7 +416,9 @@ class Region:
             return False
         self.failure = error
         graph = self.mode.builder.graph
-        graph.sites.append(Site(type(error).__name__, message_of(error), frame_of(error)[1] or self.mode.locate(), type(error)))
+        graph.sites.append(
+            Site(type(error).__name__, message_of(error), frame_of(error)[1] or self.mode.locate(), type(error))
+        )
         self.mode.emit_effect("raise", [], site=len(graph.sites) - 1)
         return True
 
@@ -441,7 +486,7 @@ class ForRegion(Region):
             assert self.counter is not None
             dim = self.mode.bind(self.counter, "i", start, self.sequence.length - 1)
             return self.sequence.element(dim_tensor(self.mode, dim))
-        lower, upper, step = self._bounds()
+        lower, upper, _ = self._bounds()
         self.index = self.mode.index_symbol(self.info.target or "i", lower, upper - 1)
         value = dim_tensor(self.mode, symbol(self.index))
         return value if self._counts_itself() else self.sequence.element(value)
@@ -494,7 +539,9 @@ class ForRegion(Region):
                 return
             self.has_turn = bool(at_least)
             if at_least is None:
-                self.has_turn = self.regions.deoptimise_unless(self._rest(), f"{needed} has another type if the loop has no turn")
+                self.has_turn = self.regions.deoptimise_unless(
+                    self._rest(), f"{needed} has another type if the loop has no turn"
+                )
         self._emit(scope, changed)
 
     def _rest(self) -> DimLike:
@@ -553,6 +600,7 @@ class ForRegion(Region):
             builder.at_end(outer)
             results = builder.emit(REGISTRY["while"], inits, types, {}, (test, self.block)).results
         self._remember()
+        self._spoil_written()
         self.finished = True
         if self.with_break:
             self._deliver(results[2:], scope)
@@ -577,7 +625,7 @@ class WhileLoop(Region):
 
     def __init__(self, regions: Regions, info: LoopInfo) -> None:
         super().__init__(regions, info)
-        self.traced = False  # type: ignore[misc]  # becomes True with the first traced test
+        self.traced = False  # becomes True with the first traced test
         self.test_block = Block()
         self.block = Block()
         self.opened: Opened | None = None
@@ -624,10 +672,12 @@ class WhileLoop(Region):
             decided_by_guard = len(graph.guards) > guards and not self.unrolling
             if isinstance(truth, Value) or decided_by_guard:
                 if self.unrolling and isinstance(truth, Value):
-                    self.regions.mode.fail("the test of a `while` whose body changes shapes depends on data", "use a `for`.")
+                    self.regions.mode.fail(
+                        "the test of a `while` whose body changes shapes depends on data", "use a `for`."
+                    )
                 self.regions.undo(self.mark)
                 self.before = None
-                self.traced = True  # type: ignore[misc]
+                self.traced = True
                 return None
             self.turns += 1
             return truth
@@ -638,9 +688,10 @@ class WhileLoop(Region):
         assert opened is not None
         self._yield([condition])
         changed = self.regions.close(opened)
-        if any(changed[s] is not a for s, a in zip(self.storages, self.test_block.args[-len(self.storages) :], strict=False)) or any(
-            s not in self.storages for s in changed
-        ):
+        if any(
+            changed[s] is not a
+            for s, a in zip(self.storages, self.test_block.args[-len(self.storages) :], strict=False)
+        ) or any(s not in self.storages for s in changed):
             self.mode.fail("the test of a `while` writes to an array", "write in the body of the loop.")
         self.block = Block()
         self.opened = self.regions.open(self.block, self.before)
@@ -651,7 +702,7 @@ class WhileLoop(Region):
         scope = caller_scope(names)
         if self.resuming:
             self.resuming = False
-            self.traced = False  # type: ignore[misc]
+            self.traced = False
             self.before = None
             return
         opened = self.opened
@@ -676,8 +727,11 @@ class WhileLoop(Region):
         self._yield(self._ends(scope, changed))
         builder.at_end(outer)
         inits = self._inits()
-        results = builder.emit(REGISTRY["while"], inits, [v.type for v in inits], {}, (self.test_block, self.block)).results
+        results = builder.emit(
+            REGISTRY["while"], inits, [v.type for v in inits], {}, (self.test_block, self.block)
+        ).results
         self._remember()
+        self._spoil_written()
         self.finished = True
         self._deliver(results, scope)
 

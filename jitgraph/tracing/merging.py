@@ -97,7 +97,12 @@ def same_place(a: Any, b: Any) -> bool:
         return False
     if a._storage is b._storage and a._steps == b._steps and a._storage.value is not None:
         return True
-    return a._dim is not None and type(a._dim) is type(b._dim) and bool(a._dim == b._dim) and a._storage.value is b._storage.value
+    return (
+        a._dim is not None
+        and type(a._dim) is type(b._dim)
+        and bool(a._dim == b._dim)
+        and a._storage.value is b._storage.value
+    )
 
 
 def join(mode: CaptureMode, a: TensorType, b: TensorType) -> TensorType | None:
@@ -259,7 +264,12 @@ class Merge:
             plans = [self.merge(name, x, y, line) for x, y in zip(parts_a[0], parts_b[0], strict=True)]
             tree = parts_a[1]
             return lambda results: unflatten(tree, [plan(results) for plan in plans])
-        if type(a) is type(b) and not isinstance(a, Tensor | np.ndarray) and isinstance(a, str | bytes | type | tuple) and a == b:
+        if (
+            type(a) is type(b)
+            and not isinstance(a, Tensor | np.ndarray)
+            and isinstance(a, str | bytes | type | tuple)
+            and a == b
+        ):
             return lambda results: a
         return self._mismatch(name, a, b, line)
 
@@ -269,7 +279,9 @@ class Merge:
         text = f"{shown} is {describe(a)} if the test at {line} holds and {describe(b)} otherwise"
         poison = Poison(
             lambda: errors.TraceError(
-                errors.describe(text, loc or mode.locate(), remedy="give it one type in both branches, or make the test static.")
+                errors.describe(
+                    text, loc or mode.locate(), remedy="give it one type in both branches, or make the test static."
+                )
             )
         )
         return lambda results: poison

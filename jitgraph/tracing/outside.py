@@ -51,7 +51,9 @@ class Outside:
         fixed: paths of numbers that are guarded because Python needs their values.
     """
 
-    def __init__(self, mode: CaptureMode, make_argument: Callable[[Any, str], Tensor], lifted: set[str], fixed: set[str]) -> None:
+    def __init__(
+        self, mode: CaptureMode, make_argument: Callable[[Any, str], Tensor], lifted: set[str], fixed: set[str]
+    ) -> None:
         self.mode = mode
         self.make_argument = make_argument
         self.lifted, self.fixed = lifted, fixed
@@ -101,7 +103,9 @@ class Outside:
             return self._container(place, value)
         path = place.text
         is_number = kind is int or kind is float or (isinstance(value, np.number | np.bool_))
-        if is_number and (path in self.lifted or (self._is_inner(place) and kind is not int and path not in self.fixed)):
+        if is_number and (
+            path in self.lifted or (self._is_inner(place) and kind is not int and path not in self.fixed)
+        ):
             return self._number(place, value)
         if isinstance(value, BY_VALUE) or value is None:
             self.guard(ValueGuard(place, value, by_value=True))
@@ -269,7 +273,10 @@ class Outside:
         if known is not None:
             return known[1]
         if array.size <= _CONSTANT_ELEMENTS:
-            tensor = wrap(self.mode, self.mode.builder.apply(REGISTRY["copy"], self.mode.builder.constant(np.array(array)), order="K")[0])
+            tensor = wrap(
+                self.mode,
+                self.mode.builder.apply(REGISTRY["copy"], self.mode.builder.constant(np.array(array)), order="K")[0],
+            )
         else:
             hidden = self._hide(Fixed(array, name), array)
             tensor = wrap(self.mode, self.mode.builder.apply(REGISTRY["copy"], hidden._storage.value, order="K")[0])

@@ -32,15 +32,12 @@ def _refuse(self: Poison, *args: Any, **kwargs: Any) -> Any:
     self.fail()
 
 
-for _name in (
-    "call bool len iter next getitem setitem delitem contains index int float complex hash enter exit array array_ufunc "
-    "array_function eq ne lt le gt ge neg pos abs invert add sub mul truediv floordiv mod pow matmul and or xor lshift "
-    "rshift divmod radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor rlshift rrshift rdivmod iadd isub "
-    "imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift format str"
-).split():
+for _name in ["call", "bool", "len", "iter", "next", "getitem", "setitem", "delitem", "contains", "index", "int", "float", "complex", "hash", "enter", "exit", "array", "array_ufunc", "array_function", "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift", "divmod", "radd", "rsub", "rmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rmatmul", "rand", "ror", "rxor", "rlshift", "rrshift", "rdivmod", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "iand", "ior", "ixor", "ilshift", "irshift", "format", "str"]:
     setattr(Poison, f"__{_name}__", _refuse)
 
 
 def unbound(name: str) -> Poison:
     """A local variable that Python would find unbound."""
-    return Poison(lambda: UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value"))
+    return Poison(
+        lambda: UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
+    )

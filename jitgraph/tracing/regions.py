@@ -176,7 +176,9 @@ class Regions:
                 pass
         t = x.type
         if t.kind == "array" and any(d != 1 for d in t.shape):
-            raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
         value = lift(mode, x)
         if t.shape:
             value = mode.view(value, ())
@@ -250,10 +252,8 @@ def splice(source: Block, target: Block) -> None:
 
 def is_cheap(block: Block, limit: int = 6) -> bool:
     """Only a few pure operations on scalars: as well done always."""
-    count = 0
-    for op in block.ops():
-        count += 1
-        if count > limit or not op.defn.has(Trait.PURE) or op.regions or any(r.type.shape for r in op.results):
+    for count, op in enumerate(block.ops()):
+        if count == limit or not op.defn.has(Trait.PURE) or op.regions or any(r.type.shape for r in op.results):
             return False
         if any(v.type.kind == "array" for v in op.operands):
             return False

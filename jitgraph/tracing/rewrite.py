@@ -34,6 +34,7 @@ INFO is a tuple of names, see `BranchInfo` and `LoopInfo`. Generators and class 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -46,6 +47,9 @@ from jitgraph.tracing.source_find import FunctionNode, compile_in_factory, find,
 
 #: The free variable that holds the tracer.
 TRACER = "_jg_"
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+#: CPython allows 20 nested blocks in a function, and a region takes two; statements that would need more are left plain.
+_MOST_BLOCKS = 18
 #: Functions that look at the frame that calls them: called as they stand.
 FRAME_FUNCTIONS = frozenset({"super", "locals", "eval", "exec", "globals", "vars", "dir"})
 
@@ -120,17 +124,22 @@ def _rewrite(code: CodeType) -> Rewritten | None:
     node = find(code)
     if node is None:
         return None
-    tree = _function(node, outermost=True)
-    ast.fix_missing_locations(tree)
+    tree = _function(node, outermost=True, suspends=bool(code.co_flags & _SUSPENDS))
     free = tuple(dict.fromkeys((TRACER, *code.co_freevars)))
     made = compile_in_factory(tree, code, free)
     if TRACER not in made.co_freevars:
         return Rewritten(made.replace(co_name=code.co_name, co_qualname=code.co_qualname))
-    return Rewritten(made.replace(co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno))
+    return Rewritten(
+        made.replace(co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)
+    )
 
 
-def _function(node: FunctionNode, *, outermost: bool) -> FunctionNode:
-    """Rewrite a function in place. The outermost one loses decorators, annotations and (the values of) its defaults."""
+def _function(node: FunctionNode, *, outermost: bool, suspends: bool | None = None) -> FunctionNode:
+    """Rewrite a function in place. The outermost one loses decorators, annotations and (the values of) its defaults.
+
+    Args:
+        suspends: it is a generator or coroutine; None: look.
+    """
     arguments = node.args
     for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if arg is not None:
@@ -146,12 +155,14 @@ def _function(node: FunctionNode, *, outermost: bool) -> FunctionNode:
         node.decorator_list = []
     node.returns = None
     if getattr(node, "type_params", None):
-        node.type_params = []  # type: ignore[attr-defined]
-    regions = not _suspends(node)
-    if regions:
+        vars(node)["type_params"] = []
+    regions = not (_suspends(node) if suspends is None else suspends)
+    if regions and any(isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match) for s in node.body):
         node.body = lower_exits(node.body)
         names = frozenset(
-            a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a
+            a.arg
+            for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+            if a
         )
         annotate(node.body, NONE, always_live(node.body) - (names - block_facts(node.body).assigned))
     node.body = _Rewriter(regions=regions).block(node.body)
@@ -198,7 +209,9 @@ def _attribute(owner: str, attr: str, place: ast.AST) -> ast.Attribute:
     return node
 
 
-def _call(place: ast.AST, function: str, *args: ast.expr, owner: str = TRACER, keywords: Sequence[ast.keyword] = ()) -> ast.Call:
+def _call(
+    place: ast.AST, function: str, *args: ast.expr, owner: str = TRACER, keywords: Sequence[ast.keyword] = ()
+) -> ast.Call:
     return at(ast.Call(func=_attribute(owner, function, place), args=list(args), keywords=list(keywords)), place)
 
 
@@ -230,6 +243,8 @@ class _Rewriter(ast.NodeTransformer):
         self.regions = regions
         self.in_class = in_class
         self.counter = 0
+        #: Blocks of CPython's around the statement at hand.
+        self.blocks = 0
 
     def _fresh(self, prefix: str) -> str:
         self.counter += 1
@@ -244,6 +259,18 @@ class _Rewriter(ast.NodeTransformer):
             elif made is not None:
                 out.append(made)
         return out
+
+    def inner(self, stmts: Iterable[ast.stmt], blocks: int) -> list[ast.stmt]:
+        """The statements, rewritten, inside of so many more blocks."""
+        self.blocks += blocks
+        try:
+            return self.block(stmts)
+        finally:
+            self.blocks -= blocks
+
+    def _is_plain(self) -> bool:
+        """Whether control flow stays as it is here."""
+        return not self.regions or self.in_class or self.blocks + 2 > _MOST_BLOCKS
 
     def expr(self, node: ast.expr) -> ast.expr:
         return cast("ast.expr", self.visit(node))
@@ -322,7 +349,9 @@ class _Rewriter(ast.NodeTransformer):
         if self.in_class or _binds(node.body, node.orelse):
             self.generic_visit(node)
             return node
-        return _call(node, "choose", self.expr(node.test), _lambda(self.expr(node.body)), _lambda(self.expr(node.orelse)))
+        return _call(
+            node, "choose", self.expr(node.test), _lambda(self.expr(node.body)), _lambda(self.expr(node.orelse))
+        )
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         node.args.defaults = [self.expr(d) for d in node.args.defaults]
@@ -416,7 +445,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> list[ast.stmt] | ast.stmt:
         test = self.expr(node.test)
-        if not self.regions or self.in_class:
+        if self._is_plain():
             node.test, node.body, node.orelse = test, self.block(node.body), self.block(node.orelse)
             return node
         live: Live = getattr(node, LIVE)
@@ -425,8 +454,8 @@ class _Rewriter(ast.NodeTransformer):
         kept = tuple(n for n in names if n not in orelse.assigned)
         stale = body.assigned & (orelse.gen | ((live.after & orelse.assigned) - orelse.kill))
         s = self._fresh("branch")
-        taken = self.block(node.body)
-        other = self.block(node.orelse)
+        taken = self.inner(node.body, 2)
+        other = self.inner(node.orelse, 2)
         if stale:
             restore = [_assign(n, _call(node, "get", _text(n, node), owner=s), node) for n in sorted(stale)]
             other = [_if(_attribute(s, "traced", node), restore, place=node), *other]
@@ -449,14 +478,18 @@ class _Rewriter(ast.NodeTransformer):
         caught = at(ast.UnaryOp(op=ast.Not(), operand=_call(node, "caught", _name(error, node), owner=s)), node)
         handler = at(
             ast.ExceptHandler(
-                type=_attribute(TRACER, "Exception", node), name=error, body=[_if(caught, [at(ast.Raise(exc=None, cause=None), node)], place=node)]
+                type=_attribute(TRACER, "Exception", node),
+                name=error,
+                body=[_if(caught, [at(ast.Raise(exc=None, cause=None), node)], place=node)],
             ),
             node,
         )
         return at(ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[]), node)
 
     def _locals(self, s: str, function: str, node: ast.AST) -> ast.Call:
-        return _call(node, function, at(ast.Call(func=_attribute(TRACER, "locals", node), args=[], keywords=[]), node), owner=s)
+        return _call(
+            node, function, at(ast.Call(func=_attribute(TRACER, "locals", node), args=[], keywords=[]), node), owner=s
+        )
 
     def _fetch(self, s: str, names: Sequence[str], node: ast.AST) -> ast.If:
         body = [_assign(n, _call(node, "get", _text(n, node), owner=s), node) for n in names]
@@ -465,10 +498,16 @@ class _Rewriter(ast.NodeTransformer):
     def _loop_info(self, node: ast.For | ast.While) -> LoopInfo:
         live: Live = getattr(node, LIVE)
         facts = block_facts(node.body)
-        targets = set() if isinstance(node, ast.While) else {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        walrus = {n.target.id for n in ast.walk(node.test) if isinstance(n, ast.NamedExpr)} if isinstance(node, ast.While) else set()
+        targets = (
+            set() if isinstance(node, ast.While) else {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        )
+        walrus = (
+            {n.target.id for n in ast.walk(node.test) if isinstance(n, ast.NamedExpr)}
+            if isinstance(node, ast.While)
+            else set()
+        )
         assigned = facts.assigned | targets | walrus
-        rebound, written = set(targets), set()
+        rebound, written = set(targets), set[str]()
         _stores(node.body, rebound, written)
         flag = getattr(node, BREAK_FLAG, "")
         head = (assigned & live.head) | ({flag} - {""})
@@ -481,19 +520,28 @@ class _Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> list[ast.stmt] | ast.stmt:
         iterable = self.expr(node.iter)
         after: list[ast.stmt] = []
-        if not self.regions or self.in_class:
+        if self._is_plain():
             node.iter, node.target = iterable, self._target(node.target, after)
-            node.body, node.orelse = [*after, *self.block(node.body)], self.block(node.orelse)
+            node.body, node.orelse = [*after, *self.inner(node.body, 1)], self.block(node.orelse)
+            if getattr(node, BREAK_FLAG, ""):  # the flag stands for the `break` that was there
+                stop: ast.expr = _name(getattr(node, BREAK_FLAG), node)
+                node.body.append(_if(stop, [at(ast.Break(), node)], place=node))
             return node
         info = self._loop_info(node)
         s, element = self._fresh("loop"), self._fresh("element")
         if info.break_flag:  # turns after a traced break do nothing
             stop = at(ast.UnaryOp(op=ast.Not(), operand=_name(info.break_flag, node)), node)
             guard = _if(stop, node.body, place=node)
-            setattr(guard, LIVE, Live(frozenset(info.head) | frozenset(info.after) | cast("Live", getattr(node, LIVE)).head))
+            setattr(
+                guard, LIVE, Live(frozenset(info.head) | frozenset(info.after) | cast("Live", getattr(node, LIVE)).head)
+            )
             node.body = [guard]
         target = self._target(node.target, after)
-        body = [at(ast.Assign(targets=[target], value=_name(element, node.target)), node.target), *after, *self.block(node.body)]
+        body = [
+            at(ast.Assign(targets=[target], value=_name(element, node.target)), node.target),
+            *after,
+            *self.inner(node.body, 2),
+        ]
         turn: list[ast.stmt] = [
             _if(
                 _attribute(s, "traced", node),
@@ -508,21 +556,27 @@ class _Rewriter(ast.NodeTransformer):
             _if(_attribute(s, "traced", node), [_expr(self._locals(s, "leave", node))], place=node),
         ]
         if info.break_flag:
-            turn.append(_if(_call(node, "stop", _name(info.break_flag, node), owner=s), [at(ast.Break(), node)], place=node))
-        loop = at(ast.For(target=at(ast.Name(id=element, ctx=ast.Store()), node), iter=_name(s, node), body=turn, orelse=[]), node)
+            turn.append(
+                _if(_call(node, "stop", _name(info.break_flag, node), owner=s), [at(ast.Break(), node)], place=node)
+            )
+        loop = at(
+            ast.For(target=at(ast.Name(id=element, ctx=ast.Store()), node), iter=_name(s, node), body=turn, orelse=[]),
+            node,
+        )
         out: list[ast.stmt] = [_assign(s, _call(node.iter, "loop", iterable, _text(tuple(info), node)), node), loop]
         if info.after:
             out.append(self._fetch(s, info.after, node))
         return out + self.block(node.orelse)
 
     def visit_While(self, node: ast.While) -> list[ast.stmt] | ast.stmt:
-        info = self._loop_info(node) if self.regions and not self.in_class else None
-        if info is not None and info.break_flag:
-            stopped = at(ast.UnaryOp(op=ast.Not(), operand=_name(info.break_flag, node)), node)
+        info = None if self._is_plain() else self._loop_info(node)
+        flag = getattr(node, BREAK_FLAG, "")
+        if flag:
+            stopped: ast.expr = at(ast.UnaryOp(op=ast.Not(), operand=_name(flag, node)), node)
             node.test = at(ast.BoolOp(op=ast.And(), values=[stopped, node.test]), node.test)
         test = self.expr(node.test)
         if info is None:
-            node.test, node.body, node.orelse = test, self.block(node.body), self.block(node.orelse)
+            node.test, node.body, node.orelse = test, self.inner(node.body, 1), self.block(node.orelse)
             return node
         s, known = self._fresh("loop"), self._fresh("test")
         heads = [_assign(n, _call(node, "get", _text(n, node), owner=s), node) for n in info.head]
@@ -532,7 +586,7 @@ class _Rewriter(ast.NodeTransformer):
             _if(is_none, [at(ast.Continue(), node)], place=node),
             _if(at(ast.UnaryOp(op=ast.Not(), operand=_name(known, node)), node), [at(ast.Break(), node)], place=node),
             *([_if(_attribute(s, "traced", node), list(heads), place=node)] if heads else []),
-            *self.block(node.body),
+            *self.inner(node.body, 2),
         ]
         turn: list[ast.stmt] = [
             _if(_attribute(s, "traced", node), [_expr(self._locals(s, "enter", node)), *heads], place=node),
@@ -547,6 +601,23 @@ class _Rewriter(ast.NodeTransformer):
             out.append(self._fetch(s, info.after, node))
         return out + self.block(node.orelse)
 
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.stmt:
+        for item in node.items:
+            item.context_expr = self.expr(item.context_expr)
+        node.body = self.inner(node.body, 1)
+        return node
+
+    visit_AsyncWith = visit_With
+
+    def visit_Try(self, node: ast.Try) -> ast.stmt:
+        node.body, node.orelse = self.inner(node.body, 2), self.inner(node.orelse, 2)
+        node.finalbody = self.inner(node.finalbody, 1)
+        for handler in node.handlers:
+            if handler.type is not None:
+                handler.type = self.expr(handler.type)
+            handler.body = self.inner(handler.body, 2)
+        return node
+
     def visit_Return(self, node: ast.Return) -> ast.stmt:
         if node.value is not None and not (isinstance(node.value, ast.Name) and node.value.id == RETURNED):
             node.value = self.expr(node.value)
@@ -557,7 +628,7 @@ def _stores(stmts: Sequence[ast.stmt], rebound: set[str], written: set[str]) -> 
     """Names that the statements bind anew, and those whose array they write to."""
     for stmt in stmts:
         if isinstance(stmt, ast.AugAssign):
-            base = stmt.target
+            base: ast.expr = stmt.target
             while isinstance(base, ast.Subscript | ast.Attribute):
                 base = base.value
             if isinstance(base, ast.Name):

@@ -6,13 +6,13 @@ untouched and compared with the live code (names, constants, locals, positions).
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
 import linecache
 from collections.abc import Iterator
 from types import CodeType
+from typing import Any
 
 _FUTURE_MASK = 0
 for _name in __future__.all_feature_names:
@@ -98,7 +98,11 @@ def _candidates(tree: ast.AST, code: CodeType) -> Iterator[FunctionNode]:
 
 def _mangled(name: str, code: CodeType) -> str:
     owner = class_name(code)
-    return f"_{owner}{name}" if owner and name.startswith("__") and not name.endswith("__") and code.co_name != name else name
+    return (
+        f"_{owner}{name}"
+        if owner and name.startswith("__") and not name.endswith("__") and code.co_name != name
+        else name
+    )
 
 
 def class_name(code: CodeType) -> str:
@@ -162,7 +166,7 @@ def compile_in_factory(node: FunctionNode, code: CodeType, free: tuple[str, ...]
         posonlyargs=[], args=[ast.arg(arg=n, lineno=1, col_offset=0, end_lineno=1, end_col_offset=0) for n in free],
         kwonlyargs=[], kw_defaults=[], defaults=[],
     )  # fmt: skip
-    place = {"lineno": node.lineno, "col_offset": 0, "end_lineno": node.lineno, "end_col_offset": 0}
+    place: Any = {"lineno": node.lineno, "col_offset": 0, "end_lineno": node.lineno, "end_col_offset": 0}
     body: ast.stmt
     if isinstance(node, ast.Lambda):
         body = ast.Expr(value=node, **place)
@@ -171,7 +175,7 @@ def compile_in_factory(node: FunctionNode, code: CodeType, free: tuple[str, ...]
         body, name, node.name = node, node.name, FUNCTION
     factory = ast.FunctionDef(name=FACTORY, args=parameters, body=[body], decorator_list=[], **place)
     if "type_params" in ast.FunctionDef._fields:
-        factory.type_params = []
+        vars(factory)["type_params"] = []
     module = ast.Module(body=[factory], type_ignores=[])
     try:
         outer = compile(module, code.co_filename, "exec", flags=future_flags(code), dont_inherit=True)

@@ -55,11 +55,11 @@ _lru_wrapper: Final = type(functools.lru_cache(lambda: None))
 
 _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
-    for n in "add sub mul truediv floordiv mod pow matmul lshift rshift and_ or_ xor lt le gt ge eq ne is_ is_not".split()
+    for n in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor", "lt", "le", "gt", "ge", "eq", "ne", "is_", "is_not"]
 } | {"in_": lambda a, b: a in b, "not_in": lambda a, b: a not in b}
 _AUGMENTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
-    for n in "iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor".split()
+    for n in ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ilshift", "irshift", "iand", "ior", "ixor"]
 }
 
 
@@ -101,7 +101,11 @@ class Tracer:
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         standin = _table().get(id(f))
         if standin is not None:
-            return standin(*args, **kwargs) if standin.__class__ is not _OwnStandin else standin.body(self, *args, **kwargs)
+            return (
+                standin(*args, **kwargs)
+                if standin.__class__ is not _OwnStandin
+                else standin.body(self, *args, **kwargs)
+            )
         kind = type(f)
         if kind is FunctionType:
             if is_rewritten(f.__code__):
@@ -176,7 +180,7 @@ class Tracer:
             if isinstance(init, FunctionType):
                 self.call(init, made, *args, **kwargs)
             elif init is not object.__init__:
-                cls.__init__(made, *args, **kwargs)  # type: ignore[misc]
+                cls.__init__(made, *args, **kwargs)
         return made
 
     def _call_opaque(self, f: Any, args: Any, kwargs: Any) -> Any:
@@ -265,9 +269,11 @@ class Tracer:
         cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
         closure = tuple([self._cell if n == TRACER else self.cell(cells[n], n) for n in new.co_freevars])
         copy = FunctionType(new, namespace, f.__name__, self._defaults(f), closure)
-        copy.__kwdefaults__ = None if f.__kwdefaults__ is None else {
-            k: self.outside.lift_default(v, f"{f.__name__}.{k}") for k, v in f.__kwdefaults__.items()
-        }
+        copy.__kwdefaults__ = (
+            None
+            if f.__kwdefaults__ is None
+            else {k: self.outside.lift_default(v, f"{f.__name__}.{k}") for k, v in f.__kwdefaults__.items()}
+        )
         copy.__qualname__, copy.__module__ = f.__qualname__, f.__module__
         copy.__dict__.update(f.__dict__)
         self._functions[id(f)] = (f, copy)
@@ -356,7 +362,9 @@ class Tracer:
         kind = type(owner)
         if kind is Tensor:
             if name in ("shape", "dtype", "strides"):
-                self.mode.fail(f"assignment to .{name} of an array is not supported", "use x.reshape(...), or a new array.")
+                self.mode.fail(
+                    f"assignment to .{name} of an array is not supported", "use x.reshape(...), or a new array."
+                )
             setattr(owner, name, value)
             return
         found = _find_on_class(kind, name)
@@ -429,7 +437,8 @@ class Tracer:
     def _is_user_operator(name: str, *kinds: type) -> bool:
         plain = name.rstrip("_")
         return any(
-            isinstance(_find_on_class(k, f"__{plain}__"), FunctionType) or isinstance(_find_on_class(k, f"__r{plain}__"), FunctionType)
+            isinstance(_find_on_class(k, f"__{plain}__"), FunctionType)
+            or isinstance(_find_on_class(k, f"__r{plain}__"), FunctionType)
             for k in kinds
             if k not in _PLAIN and not is_opaque_module(k.__module__)
         )
@@ -502,7 +511,9 @@ class _OwnStandin:
 def _print(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
     """Prints at once, traced values by their types, and warns that calls of the compiled code will not."""
     warnings.warn(
-        "print() inside a jitted function runs once, while it is traced; print after the call instead", UserWarning, stacklevel=3
+        "print() inside a jitted function runs once, while it is traced; print after the call instead",
+        UserWarning,
+        stacklevel=3,
     )
     print(*args, **kwargs)  # noqa: T201  # the user's print
 
@@ -548,10 +559,10 @@ _kept: list[Any] = []
 
 def _table() -> dict[int, Any]:
     if not _standins:
-        import jitgraph.xp as xp
+        from jitgraph import xp
 
         found: dict[Any, Any] = {**NUMPY_TABLE, **getattr(xp, "BUILTIN_TABLE", {})}
-        own = {getattr: _getattr, setattr: _setattr, type: _type, vars: _vars, print: _print}
+        own: dict[Any, Callable[..., Any]] = {getattr: _getattr, setattr: _setattr, type: _type, vars: _vars, print: _print}
         found.update({f: _OwnStandin(body) for f, body in (iteration.BODIES | own).items()})
         table = {id(f): body for f, body in found.items() if not isinstance(f, tuple)}
         _kept.extend(found)

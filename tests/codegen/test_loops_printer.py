@@ -47,9 +47,15 @@ def test_every_statement() -> None:
             [let("zz", "mul", var("z"), var("g"))],
             [L.Carry(var("z"), const(1.0), var("zz"), var("last"))],
         ),
-        L.If(const(False, B), [L.SetResult(0, var("g"))], [L.SetResult(0, var("last"))], [L.Merge(var("e"), var("g"), var("last"))]),
+        L.If(
+            const(False, B),
+            [L.SetResult(0, var("g"))],
+            [L.SetResult(0, var("last"))],
+            [L.Merge(var("e"), var("g"), var("last"))],
+        ),
         L.Reduce("i", n, [L.Load(var("a"), x, (i,))], [
-            L.Part(var("r"), "sum", "pairwise", var("a"), const(-0.0), 8192), L.Part(var("o", I64), "argmax", "free", var("a")),
+            L.Part(var("r"), "sum", "pairwise", var("a"), const(-0.0), 8192),
+            L.Part(var("o", I64), "argmax", "free", var("a")),
         ]),
         L.Library("cblas_ddot", (n, L.Address(x, (0,)), 1, L.Address(y, (0,)), 1), var("dot")),
         L.Host(1, (x, var("r")), (y, var("w"))),

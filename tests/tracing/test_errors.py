@@ -65,7 +65,10 @@ def test_time_and_random_are_refused():
         return x * time.time()
 
     text = message(errors.TraceError, f, V)
-    assert text.split("\n")[0] == "time.time may give another result at each call; while tracing it would run once and be frozen"
+    assert (
+        text.split("\n")[0]
+        == "time.time may give another result at each call; while tracing it would run once and be frozen"
+    )
     assert "return x * time.time()" in text
     assert "jg.host" in text
     assert "random" in message(errors.TraceError, lambda x: x + random.random(), V)
@@ -187,7 +190,9 @@ def test_user_error_class_in_a_branch():
 def test_linear_algebra_is_a_host_call():
     a = np.array([[4.0, 1.0], [2.0, 3.0]])
     b = np.array([1.0, 2.0])
-    f = check(lambda a, b: (np.linalg.solve(a, b), np.linalg.inv(a), np.linalg.det(a)), (a, b), (np.eye(3) * 2, np.ones(3)))
+    f = check(
+        lambda a, b: (np.linalg.solve(a, b), np.linalg.inv(a), np.linalg.det(a)), (a, b), (np.eye(3) * 2, np.ones(3))
+    )
     assert [op.name for op in f.trace(a, b).graph.walk()].count("host_call") == 3
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CROSSOVER: Final = {"float": 0.94, "double": 1.0}
 LIMIT: Final = {"float": 4.0, "double": 6.0}  # above, the result rounds to 1
-ERFC_CROSSOVER: Final = 0.8
+ERFC_CROSSOVER: Final = 0.75
 ERFC_MIDDLE: Final = 3563 / 1024
 ERFC_LIMIT: Final = {"float": 10.1, "double": 27.3}  # above, the result rounds to 0
 
@@ -49,7 +49,7 @@ def square_parts(a: Assembler, x: V) -> tuple[V, V]:
 
 
 def erfc(a: Assembler, /, *operands: V) -> V:
-    """1 - erf(x) below 0.8, above e^(-x^2) P / (1 + 2 x), both factors as sums of two numbers; 2 - that for x < -0.8"""
+    """1 - erf(x) below 3/4, above e^(-x^2) P / (1 + 2 x), both factors as sums of two numbers; 2 - that for x < -3/4"""
     x = operands[0]
     one, two = a.like(1.0, x), a.like(2.0, x)
     # near 0: 1 - x is the sum of two numbers

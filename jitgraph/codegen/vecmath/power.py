@@ -122,7 +122,7 @@ def power_for_double(a: Assembler, x: V, y: V) -> V:
 
 
 def with_power_specials(a: Assembler, x: V, y: V, magnitude: V) -> V:
-    """|x|^y with the sign, and the exceptions: 1 for x = 1 or y = 0, whatever the other one is; NaN for roots of x < 0."""
+    """|x|^y with its sign, and the exceptions: 1 for x = 1 or y = 0, whatever the other is; NaN for roots of x < 0."""
     zero, one, half = a.like(0.0, x), a.like(1.0, x), a.like(0.5, x)
     up = a.fabs(x)
     # (-1)^(+-inf) is 1, and 1^y needs no rounding
