@@ -194,6 +194,12 @@ CASES: tuple[Case, ...] = (
     Case("softmax", "rows", softmax, rows512, 2, "", 1e-5, ("numba",)),
     Case("layer_norm", "rows", layer_norm, rows512, 2, "", 1e-5, ("numba",)),
     Case("outer_scale", "broadcast", outer_scale, square, 2),
-    Case("transposed_add", "broadcast", transposed_add, lambda n, d: (square(n, d)[0][: int(n**0.5), : int(n**0.5)].copy(),), 3),
+    Case(
+        "transposed_add",
+        "broadcast",
+        transposed_add,
+        lambda n, d: (square(n, d)[0][: int(n**0.5), : int(n**0.5)].copy(),),
+        3,
+    ),
     Case("stencil5", "stencil", stencil5, square, 2),
 )

@@ -21,16 +21,20 @@ from cases import CASES
 
 HERE = Path(__file__).parent
 WHO = ("numpy", "jitgraph", "numba", "jax", "torch", "numexpr")
-ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "JITGRAPH_NUM_THREADS")
-}
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "JITGRAPH_NUM_THREADS"), "1"
+)
 
 
 class Worker:
     """A contestant's process."""
 
     def __init__(self, who):
-        env = {**os.environ, **ONE_THREAD, "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
+        env = {
+            **os.environ,
+            **ONE_THREAD,
+            "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+        }
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / "worker.py"), who],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env,
@@ -146,9 +150,15 @@ def main():
     for worker in workers.values():
         worker.close()
     for who in names:
-        ratios = [r["seconds"][who] / r["seconds"]["jitgraph"] for r in rows if who in r["seconds"] and "jitgraph" in r["seconds"]]
+        ratios = [
+            r["seconds"][who] / r["seconds"]["jitgraph"]
+            for r in rows
+            if who in r["seconds"] and "jitgraph" in r["seconds"]
+        ]
         if ratios and who != "jitgraph":
-            print(f"geometric mean, {who} / jitgraph over {len(ratios)} rows: {float(np.exp(np.mean(np.log(ratios)))):.2f}x")
+            print(
+                f"geometric mean, {who} / jitgraph over {len(ratios)} rows: {float(np.exp(np.mean(np.log(ratios)))):.2f}x"
+            )
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1))
 

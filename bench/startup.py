@@ -63,7 +63,9 @@ def processes(rounds=5):
                     times[name].append(t)
         base = statistics.median(times["numpy"])
         for name, t in times.items():
-            print(f"{name:18} {1e3 * statistics.median(t):8.0f} ms   over import numpy {1e3 * (statistics.median(t) - base):8.0f} ms")
+            print(
+                f"{name:18} {1e3 * statistics.median(t):8.0f} ms   over import numpy {1e3 * (statistics.median(t) - base):8.0f} ms"
+            )
 
 
 def call_overhead():
@@ -74,7 +76,11 @@ def call_overhead():
     f(x, x)
     y = x + 1
     f(x, y)
-    for name, fn in (("jitgraph f(x, y)", lambda: f(x, y)), ("numpy x * y + 1.0", lambda: x * y + 1.0), ("np.add(x, y)", lambda: np.add(x, y))):
+    for name, fn in (
+        ("jitgraph f(x, y)", lambda: f(x, y)),
+        ("numpy x * y + 1.0", lambda: x * y + 1.0),
+        ("np.add(x, y)", lambda: np.add(x, y)),
+    ):
         best = 1e9
         for _ in range(15):
             start = time.perf_counter()

@@ -54,7 +54,9 @@ def torch_contestant(case, args):
             torch.exp, torch.sqrt, torch.tanh, torch.sin, torch.log1p, torch.where, torch.mean, torch.argmax,
         )  # fmt: skip
         sum = staticmethod(lambda x, axis=None, keepdims=False: torch.sum(x, dim=axis, keepdim=keepdims))
-        max = staticmethod(lambda x, axis=None, keepdims=False: torch.amax(x, dim=() if axis is None else axis, keepdim=keepdims))
+        max = staticmethod(
+            lambda x, axis=None, keepdims=False: torch.amax(x, dim=() if axis is None else axis, keepdim=keepdims)
+        )
         var = staticmethod(lambda x: torch.var(x, correction=0))
 
     Namespace.mean = staticmethod(lambda x, axis=None, keepdims=False: torch.mean(x, dim=axis, keepdim=keepdims))

@@ -5,7 +5,7 @@ decorating a function does not need is loaded when it is first asked for, so tha
 """
 
 import importlib
-import os
+from pathlib import Path
 from typing import Any
 
 from jitgraph import errors, pytree
@@ -23,7 +23,7 @@ _LATE = {
     ),
 }  # fmt: skip
 #: Modules of the package: the import system asks here first, and imports them itself.
-_MODULES = {entry.partition(".")[0] for entry in os.listdir(os.path.dirname(__file__))} - {"xp"}  # noqa: PTH
+_MODULES = {entry.stem for entry in Path(__file__).parent.iterdir()} - {"xp"}
 _NOW = ("JitFunction", "config", "errors", "host", "jit")
 
 

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     text = _cache(options.action) if options.command == "cache" else repr(config)
     if text:
-        print(text)
+        sys.stdout.write(f"{text}\n")
     return 0
 
 

@@ -20,6 +20,7 @@ from jitgraph.cache.key import digest
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.printer import print_graph
+from jitgraph.options import CodeOptions
 
 if TYPE_CHECKING:
     from jitgraph.codegen.loops import Program
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 StageObserver = Callable[[str, Callable[[], str], str, float], None]
 #: Compiled graphs kept in the process, over all functions.
 _CODES_KEPT = 512
+
+
+def apply_options(graph: Graph, options: CodeOptions) -> None:
+    """Write the options into a captured graph, whose text is then all that machine code depends on."""
+    graph.fast_math = options.fastmath
+    if options.numerics == "numpy":
+        from jitgraph.passes.numpy_functions import numpy_functions
+
+        numpy_functions(graph)
 
 
 class Backend(NamedTuple):
@@ -101,14 +111,12 @@ class Stages:
         texts: dict[str, str] = {}
 
         def observer(_: int, name: str, graph: Graph, *__: Any) -> None:
-            if name == stage:
-                texts[name] = print_graph(graph)
+            texts[name] = print_graph(graph) if name == stage else ""
 
         graph = self.captured.clone()
-        names: list[str] = []
-        generator().pipeline.run_pipeline(graph, observer=lambda *a: (names.append(a[1]), observer(*a))[1])
+        generator().pipeline.run_pipeline(graph, observer=observer)
         if stage not in texts:
-            raise ValueError(f"no stage {stage!r}; there are trace, {', '.join(dict.fromkeys(names))}, loops, llvm")
+            raise ValueError(f"no stage {stage!r}; there are trace, {', '.join(texts)}, loops, llvm")
         return texts[stage]
 
     def program(self) -> Program:
@@ -182,7 +190,7 @@ def compile_graph(graph: Graph) -> Compiled:
 
 def _generate(graph: Graph, target: Target, times: dict[str, float]) -> tuple[bytes, dict[str, Any]]:
     """Object code and the header that loading it needs."""
-    from jitgraph.observe.dump import Dumper
+    from jitgraph.dump import Dumper
 
     dumper = Dumper.from_config(graph.name)
     observer = None
@@ -214,7 +222,7 @@ def _generate(graph: Graph, target: Target, times: dict[str, float]) -> tuple[by
     code = timed("llvm", lambda: tools.engine.compile_object(text, target))
     if "compile" in config.log:
         parts = ", ".join(f"{name} {ms:.1f}" for name, ms in times.items())
-        print(f"jitgraph: compiled {graph.name} (ms: {parts}; {len(code)} bytes)", file=sys.stderr)
+        sys.stderr.write(f"jitgraph: compiled {graph.name} (ms: {parts}; {len(code)} bytes)\n")
     types = [value.type for value in graph.body.terminator.operands]
     fresh = types[: len(types) - len(graph.body.terminator.attrs.get("mutates", ()))]
     return code, interface_of(program, len(graph.args), fresh).to_plain()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitgraph import errors
 from jitgraph.cache.memory import Specialisations
-from jitgraph.compiler import Stages
+from jitgraph.compiler import Stages, apply_options
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.options import JitOptions
@@ -86,7 +86,8 @@ class Dispatcher:
                     return result
             self.cache.misses += 1
             if "miss" in config.log:
-                print(f"jitgraph: {self.name}: none of {len(self.cache.all())} specialisations fits {key_text(key)}", file=sys.stderr)
+                known = len(self.cache.all())
+                sys.stderr.write(f"jitgraph: {self.name}: none of {known} specialisations fits {key_text(key)}\n")
             made = self._specialise(key, args, kwargs)
             self.cache.add(key, made)
         result = made(leaves)
@@ -111,7 +112,7 @@ class Dispatcher:
     def trace(self, args: Args, kwargs: Kwargs) -> Trace:
         """Capture the function for arguments like these."""
         captured = trace(self.fn, args, kwargs, self.trace_options, self.spec)
-        self.options.code.apply(captured.graph)
+        apply_options(captured.graph, self.options.code)
         return captured
 
     def stages(self, args: Args, kwargs: Kwargs) -> Stages:

@@ -423,9 +423,9 @@ class TraceMode:
     def unsupported(
         self,
         name: str,
-        args: Sequence[Any],  # noqa: ARG002  # for the trace that calls it in Python
-        kwargs: dict[str, Any],  # noqa: ARG002
-        func: Callable[..., Any] | None = None,  # noqa: ARG002
+        args: Sequence[Any],  # for the trace that calls it in Python
+        kwargs: dict[str, Any],
+        func: Callable[..., Any] | None = None,
     ) -> Any:
         """A NumPy function without an operator meets a traced value."""
         self.fail(

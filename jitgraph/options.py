@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from jitgraph.ir.graph import Graph
+from typing import Literal
 
 FAST_MATH_FLAGS = frozenset(("contract", "reassoc", "nnan", "ninf", "nsz", "arcp"))
 
@@ -17,14 +14,6 @@ class CodeOptions:
 
     fastmath: frozenset[str] = frozenset()
     numerics: Literal["default", "numpy"] = "default"
-
-    def apply(self, graph: Graph) -> None:
-        """Write the options into a captured graph, whose text is then all that machine code depends on."""
-        graph.fast_math = self.fastmath
-        if self.numerics == "numpy":
-            from jitgraph.passes.numpy_functions import numpy_functions
-
-            numpy_functions(graph)
 
 
 @dataclass(frozen=True, slots=True)

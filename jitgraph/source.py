@@ -8,7 +8,6 @@ from os.path import basename
 from types import CodeType
 from typing import Any
 
-
 #: Positions of each instruction by the identity of the code object, which is kept alive here; and the places made of them.
 _positions: dict[int, tuple[CodeType, list[Any]]] = {}
 _places: dict[tuple[int, int], SourceLoc] = {}
@@ -35,7 +34,9 @@ class SourceLoc:
                 _positions[id(code)] = positions
             at = offset // 2
             line, _, column, _ = positions[1][at] if 0 <= at < len(positions[1]) else (None, None, None, None)
-            found = SourceLoc(code.co_filename, line or code.co_firstlineno, 0 if column is None else column + 1, code.co_name)
+            found = SourceLoc(
+                code.co_filename, line or code.co_firstlineno, 0 if column is None else column + 1, code.co_name
+            )
             _places[key] = found
         return found
 

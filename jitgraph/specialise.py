@@ -75,7 +75,12 @@ class Specialisation:
         #: Views come after the results they are views of.
         self._order = sorted(range(len(self._recipes)), key=lambda k: self.graph.results[k].how == "view_of_result")
         #: One fresh array or scalar and nothing else: the shortest way back.
-        self._single = trace.out_tree.kind is None and self._recipes == [None] and not trace.replays and not self.graph.results[0].tensor
+        self._single = (
+            trace.out_tree.kind is None
+            and self._recipes == [None]
+            and not trace.replays
+            and not self.graph.results[0].tensor
+        )
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The result of the call, MISS or RUN_PLAIN.

@@ -55,7 +55,9 @@ class Lowered:
         before: the graph as it was given, the reference.
     """
 
-    def __init__(self, text: str | Graph, hosts: Mapping[int, Callable[..., Any]] | None = None, ulp: float = 0) -> None:
+    def __init__(
+        self, text: str | Graph, hosts: Mapping[int, Callable[..., Any]] | None = None, ulp: float = 0
+    ) -> None:
         from jitgraph.ir.printer import print_graph
 
         source = text if isinstance(text, str) else print_graph(text)
@@ -94,5 +96,7 @@ def _no_signs(values: list[Any]) -> list[Any]:
     return [v + 0 if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v for v in values]
 
 
-def check_lowered(text: str, *args: Any, ulp: float = 0, hosts: Mapping[int, Callable[..., Any]] | None = None) -> list[Any]:
+def check_lowered(
+    text: str, *args: Any, ulp: float = 0, hosts: Mapping[int, Callable[..., Any]] | None = None
+) -> list[Any]:
     return Lowered(text, hosts, ulp)(*args)

@@ -91,11 +91,11 @@ def store(key: str, entry: Entry) -> bool:
         handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
         with os.fdopen(handle, "wb") as f:
             f.write(data)
-        os.replace(name, path)
+        Path(name).replace(path)
     except OSError:
         if name:
             with contextlib.suppress(OSError):
-                os.unlink(name)
+                Path(name).unlink()
         return False
     _trim_sometimes(key)
     return True

@@ -32,5 +32,5 @@ def digest(canonical_text: str, cpu: str, llvm: str) -> str:
         cpu: the CPU's name and features.
         llvm: version of llvmlite.
     """
-    text = "\x00".join((generator(), llvm, np.__version__, cpu, canonical_text))
+    text = f"{generator()}\0{llvm}\0{np.__version__}\0{cpu}\0{canonical_text}"
     return hashlib.sha256(text.encode()).hexdigest()

@@ -11,8 +11,15 @@ T = TypeVar("T")
 
 
 class CacheInfo(NamedTuple):
-    """Counters of a jitted function: calls served by an existing specialisation, calls that needed a new one, graphs
-    compiled, specialisations loaded from disk instead, specialisations held now."""
+    """Counters of a jitted function.
+
+    Attributes:
+        hits: calls served by an existing specialisation.
+        misses: calls that needed a new one.
+        compiles: machine code made (an equal graph compiled before in this process is used again).
+        disk_hits: machine code loaded from the disk cache instead.
+        entries: specialisations held now.
+    """
 
     hits: int
     misses: int

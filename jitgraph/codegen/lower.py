@@ -1,8 +1,8 @@
 """From a graph to a loop program: where values lie, which kernels run, in which order.
 
-Every value has a place (a scalar, or memory seen through an index map) or is computed where it is read. After `bufferize`
-all versions of a storage may share memory, so a `write` goes to the place of its base. Fresh results are computed in the
-memory of their result slot where the graph allows it (`targets`).
+Every value has a place (a scalar, or memory seen through an index map) or is computed where it is read. After
+`bufferize` all versions of a storage may share memory, so a `write` goes to the place of its base. Fresh results are
+computed in the memory of their result slot where the graph allows it (`targets`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from jitgraph.codegen.loops import (
     Store,
     Var,
 )
-from jitgraph.codegen.lower_kernel import Evaluator, Group, Place, finish_kernel, origin_of
+from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_scalar import Frame
 from jitgraph.codegen.lower_targets import result_targets
+from jitgraph.codegen.lower_values import Evaluator, Place, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import Memory, dense_strides, layout_strides, reshape_memory
 from jitgraph.codegen.memory import plan_memory
 from jitgraph.errors import InternalError
-from jitgraph.ir.dims import DimLike, symbol, symbols
+from jitgraph.ir.dims import symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.types import Shape
@@ -131,7 +132,9 @@ class Lowering:
         return all(isinstance(d, int) or all(s in self.known for s in symbols(d)) for d in shape)
 
     def new_buffer(self, dtype: np.dtype, shape: Shape, order: Sequence[int], name: str = "t") -> Buffer:
-        buffer = Buffer(self.unique(f"{name}{len(self.orders)}"), dtype, shape, dense_strides(shape, order, dtype.itemsize))
+        buffer = Buffer(
+            self.unique(f"{name}{len(self.orders)}"), dtype, shape, dense_strides(shape, order, dtype.itemsize)
+        )
         self.orders[buffer.name] = tuple(order)
         return buffer
 
@@ -199,7 +202,7 @@ class Lowering:
         else:
             self.run_group([], {}, {value: memory}, 0, ["copy"])
 
-    # ----------------------------------------------------------------------------------------------------------- kernels
+    # -------------------------------------------------------------------------------------------------------- kernels
 
     def run_group(
         self,
@@ -223,14 +226,13 @@ class Lowering:
             if value in outputs:
                 continue
             if value in places:  # an operand handed through
-                place = places[value]
-                if not isinstance(place, Value):
-                    self.places[result] = place
+                handed = places[value]
+                if not isinstance(handed, Value):
+                    self.places[result] = handed
                     continue
-                places[value] = place
             root = value
-            while root not in places and root.producer is not None and root.producer.name in UPDATES:
-                if root.producer.block is not value.producer.block:  # type: ignore[union-attr]
+            while root not in places and root not in self.places:
+                if root.producer is None or root.producer.name not in UPDATES:
                     break
                 root = root.producer.operands[UPDATES[root.producer.name]]
             place = places.get(root) or self.places.get(root)
@@ -243,10 +245,21 @@ class Lowering:
             if value in outputs:
                 self.places[result] = outputs[value] or scalars[value]
 
+    def emit_reductions(self, group: Group, nest: Nest) -> None:
+        lower_reduce.emit_reductions(group, nest)
+
+    def emit_special(self, group: Group, root: Root) -> None:
+        """An op with nests of its own."""
+        assert root.op is not None
+        emit = lower_special.SPECIAL.get(root.op.name)
+        if emit is None:
+            raise InternalError(f"lower: {root.op.name} cannot stand in a kernel")
+        emit(group, root.op, root)
+
     def check_array(self, op: Op) -> None:
         lower_special.check_array(self, op, origin_of([op]))
 
-    # -------------------------------------------------------------------------------------------------------- operations
+    # ----------------------------------------------------------------------------------------------------- operations
 
     def block(self, block: Block) -> None:
         """Lower the ops of a block, but for its `yield`."""
@@ -341,4 +354,3 @@ _HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {
     **lower_matmul.HANDLERS,
     **lower_special.HANDLERS,
 }
-lower_reduce.install()

@@ -1,8 +1,8 @@
 """Regions and effects at the loop level: loops with what they carry, branches, checks, calls back into Python.
 
-Carried scalars become `Carry`s. A carried array whose yield is a version of what the turn was given stays in its memory.
-Otherwise the loop owns memory: the yield is computed into a spare buffer (or lies in that of another carried array, as in
-`a, b = b, a`), and buffers are exchanged at the end of the turn.
+Carried scalars become `Carry`s. A carried array whose yield is a version of what the turn was given stays in its
+memory. Otherwise the loop owns memory: the yield is computed into a spare buffer (or lies in that of another carried
+array, as in `a, b = b, a`), and buffers are exchanged at the end of the turn.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class _Loop:
         sources: dict[Value, None] = {}
         for k, buffer in self.owned.items():
             base = storage_argument(self.yields[k])
-            exchanged = base is not None and base.block is self.body and base.index in self.owned and base not in sources
+            exchanged = (
+                base is not None and base.block is self.body and base.index in self.owned and base not in sources
+            )
             if exchanged and base is not None and self._whole(self.yields[k], base):
                 sources[base] = None
                 continue
@@ -160,9 +162,7 @@ def _for(low: Lowering, op: Op) -> None:
     body = _within(low, turn)
     attrs = op.attrs
     carried = loop.finish(following)
-    low.frame.body.append(
-        For(attrs["index"], attrs["lower"], attrs["upper"], body, attrs["step"], carried=carried)
-    )
+    low.frame.body.append(For(attrs["index"], attrs["lower"], attrs["upper"], body, attrs["step"], carried=carried))
 
 
 def _while(low: Lowering, op: Op) -> None:

@@ -1,12 +1,13 @@
 """Matrix products: the BLAS routine, flags and operands that NumPy's `matmul` would choose; integers by plain loops.
 
-What NumPy decides at run time from sizes and strides is decided here where they are known, else in branches of the entry.
-The rules are those of NumPy's `matmul` inner loop:
+What NumPy decides at run time from sizes and strides is decided here where they are known, else in branches of the
+entry. The rules are those of NumPy's `matmul` inner loop:
 1. A size of zero: no BLAS; the result is zero.
-2. One row times one column: dot. A single row or column: gemv if the matrix is blasable. An outer product: plain loops.
-3. Otherwise gemm; operands that are not blasable are copied first; a matrix times its own transpose is syrk, whose upper
-   triangle is then copied to the lower.
-A matrix is blasable if one stride is the item size and the other covers a whole row (or column).
+2. One row times one column: dot. A single row or column: gemv if the matrix is blasable. An outer product: plain
+   loops.
+3. Otherwise gemm; operands that are not blasable are copied first; a matrix times its own transpose is syrk, whose
+   upper triangle is then copied to the lower. A matrix is blasable if one stride is the item size and the other
+   covers a whole row (or column).
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Address, Buffer, Carry, Const, DimValue, For, If, Library, Load, Operand, Stmt, Store
-from jitgraph.codegen.lower_kernel import Evaluator, finish_kernel, origin_of
 from jitgraph.codegen.lower_nest import Axis, affine
 from jitgraph.codegen.lower_scalar import KernelFrame, LetBuilder, constant
+from jitgraph.codegen.lower_values import Evaluator, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import Memory, dense_strides
 from jitgraph.ir.dims import Dim, DimLike, as_symbol, floordiv, mod, symbol
 from jitgraph.ir.graph import Op, Value
@@ -52,7 +53,6 @@ class _Matrix:
 
 
 def _matmul(low: Lowering, op: Op) -> None:
-    a, b = op.operands
     result = op.result
     dtype = result.type.dtype
     shape = result.type.shape
@@ -69,7 +69,7 @@ def _matmul(low: Lowering, op: Op) -> None:
         low.places[result] = var
 
 
-# ------------------------------------------------------------------------------------------------------------ plain loops
+# -------------------------------------------------------------------------------------------------------- plain loops
 
 
 def _plain(low: Lowering, op: Op, memory: Memory) -> None:
@@ -122,7 +122,7 @@ def _batch(outer: list[DimLike], shape: Shape) -> list[DimLike]:
     return [0 if d == 1 else i for d, i in zip(shape, tail, strict=True)]
 
 
-# ------------------------------------------------------------------------------------------------------------------- BLAS
+# --------------------------------------------------------------------------------------------------------------- BLAS
 
 
 class _Product:
@@ -171,7 +171,7 @@ class _Product:
             self.dot(x, y, z)  # gives zero for no elements at all
             return
         empty = self.equal(m * n * p, 0)
-        self.branch(empty, lambda: self.fill(), batch)
+        self.branch(empty, self.fill, batch)
 
     def _matrix(
         self, memory: Memory, value: Value, batch: list[DimLike], rows: DimLike, columns: DimLike, *, vector_row: bool
@@ -184,9 +184,13 @@ class _Product:
         order = value.type.layout.order
         last = value.type.ndim - 1
         transposed = order.index(last) < order.index(last - 1)
-        return _Matrix(Address(memory.buffer, memory.index((*batch, 0, 0))), rows, columns, steps[-2], steps[-1], transposed)
+        return _Matrix(
+            Address(memory.buffer, memory.index((*batch, 0, 0))), rows, columns, steps[-2], steps[-1], transposed
+        )
 
-    def _result(self, memory: Memory, index: list[DimLike], m: DimLike, p: DimLike, rows: bool, columns: bool) -> _Matrix:
+    def _result(
+        self, memory: Memory, index: list[DimLike], m: DimLike, p: DimLike, rows: bool, columns: bool
+    ) -> _Matrix:
         shape = self.op.result.type.shape
         steps = list(view_strides(memory, shape))
         at = Address(memory.buffer, memory.index((*index, *([0] * (len(shape) - len(index))))))
@@ -194,7 +198,7 @@ class _Product:
         step0 = steps.pop() if rows else 0
         return _Matrix(at, m, p, step0, step1)
 
-    # --- NumPy's choice -------------------------------------------------------------------------------------------------
+    # --- NumPy's choice ---------------------------------------------------------------------------------------------
 
     def product(self, x: _Matrix, y: _Matrix, z: _Matrix) -> None:
         """One matrix product with no size zero."""
@@ -258,7 +262,7 @@ class _Product:
         self.gemm(x, y, aside)
         self.copy(aside, z)
 
-    # --- calls ----------------------------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------------------------
 
     def gemm(self, x: _Matrix, y: _Matrix, z: _Matrix) -> None:
         x_rows, y_rows = self.blasable(x), self.blasable(y)
@@ -323,7 +327,7 @@ class _Product:
     def call(self, name: str, *args: Operand | Address | DimLike) -> None:
         self.low.frame.body.append(Library(f"cblas_{self.prefix}{name}", args))
 
-    # --- loops of the entry ---------------------------------------------------------------------------------------------
+    # --- loops of the entry -----------------------------------------------------------------------------------------
 
     def fill(self) -> None:
         """The result is zero throughout."""
@@ -394,7 +398,7 @@ class _Product:
             current = [For(axes[k].symbol, 0, axes[k].size, current, role=role)]  # type: ignore[arg-type]
         self.low.frame.body.extend(current)
 
-    # --- conditions -----------------------------------------------------------------------------------------------------
+    # --- conditions -------------------------------------------------------------------------------------------------
 
     def _inside(self, emit: Callable[[], None]) -> list[Stmt]:
         frame = self.low.frame

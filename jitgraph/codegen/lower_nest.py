@@ -1,7 +1,8 @@
 """Loop nests from straight-line bodies: which axes merge into one loop, and how far out each statement may stand.
 
-A body is written once, over one index symbol per axis; the order of the loops, the merging of axes that lie next to one
-another in every buffer, and the hoisting of what does not change in the inner loops are decided here, from the accesses.
+A body is written once, over one index symbol per axis; the order of the loops, the merging of axes that lie next to
+one another in every buffer, and the hoisting of what does not change in the inner loops are decided here, from the
+accesses.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _accesses(body: Iterable[Stmt], names: Mapping[str, object], opaque: set[str
 
 
 def merge_axes(axes: list[Axis], body: list[Stmt]) -> list[Axis]:
-    """Merge neighbouring axes (outer to inner) that are contiguous to one another in every access; rewrites the accesses.
+    """Merge neighbouring axes (outer to inner) that are contiguous in every access; rewrites the accesses.
 
     Two axes merge if they have the same role and each access either mentions neither, or has them on two axes of its
     buffer where one step of the outer is the inner one's whole extent.

@@ -1,7 +1,8 @@
 """Nests of reductions, in NumPy's order of summation (`ops.reduction_plan`).
 
-If the innermost axis is kept: totals lie in memory, and row after row is added to them. If it is reduced: a `Reduce` over the innermost run for each kept index, with the reduced axes further out in serial loops around it.
-Producers are computed in the body; reductions over one domain share it where their orders allow.
+If the innermost axis is kept: totals lie in memory, and row after row is added to them. If it is reduced: a `Reduce`
+over the innermost run for each kept index, with the reduced axes further out in serial loops around it. Producers
+are computed in the body; reductions over one domain share it where their orders allow.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Literal
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.codegen import lower_kernel
 from jitgraph.codegen.loops import Carry, Const, For, Let, Load, Operand, Part, Reduce, Stmt, Store, Var
-from jitgraph.codegen.lower_kernel import Group, Nest, Root, Slot
+from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
+from jitgraph.codegen.lower_values import Slot
 from jitgraph.codegen.lower_views import Memory
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Op
@@ -27,10 +28,6 @@ Kind = Literal["sum", "prod", "max", "min", "any", "all"]
 #: Primitives of a row up to which four rows are added at a time.
 LIGHT = 12
 _COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
-
-
-def install() -> None:
-    lower_kernel.REDUCE = emit_reductions
 
 
 def kind_of(op: Op) -> Kind:
@@ -122,7 +119,9 @@ class _Pass:
         last = max(k for k, a in enumerate(order) if a.role == "serial")
         around, row, inside = order[:last], order[last], order[last + 1 :]
         single, inner = self._rows_body(row, inside, index, 1)
-        light = sum(isinstance(s, Let) for s in single) <= LIGHT and not any(isinstance(s, Let) and s.op == "call" for s in single)
+        light = sum(isinstance(s, Let) for s in single) <= LIGHT and not any(
+            isinstance(s, Let) and s.op == "call" for s in single
+        )
         jam = 4 if light and not self.stores else 1
         levels = split_levels([*around, row, *inner], single)
         done = row.size - row.size % jam if jam > 1 else 0
@@ -157,7 +156,9 @@ class _Pass:
             here = tuple(i + t if i == at else i for i in index)
             values = [group.at(r.value, here) for r in self.roots]
             group.store_roots(self.stores, here)
-            totals = [self._combine(r, total, value) for r, total, value in zip(self.roots, totals, values, strict=True)]
+            totals = [
+                self._combine(r, total, value) for r, total, value in zip(self.roots, totals, values, strict=True)
+            ]
         for store, total in zip(stores.values(), totals, strict=True):
             store.value = b.cast(total, store.buffer.dtype)
             frame.body.append(store)
@@ -180,7 +181,7 @@ class _Pass:
         return made
 
     def _through_memory(self) -> None:
-        """NumPy's flat sequence is no single loop over what is read: store the values as NumPy would, then reduce them."""
+        """NumPy's flat sequence is no single loop over what is read: store the values as it would, then reduce them."""
         group, n = self.group, self.nest
         order = [*self.plan.loops, *self.plan.inner]
         order += [k for k in range(len(self.roots[0].domain)) if k not in order]

@@ -1,6 +1,7 @@
 """Scalar code at the loop level: the `Scalar` protocol of operator records as `Let` statements, and where code goes.
 
-A `Frame` is a function under construction: it names variables, and maps memory and scalars from outside to parameters.
+A `Frame` is a function under construction: it names variables, and maps memory and scalars from outside to
+parameters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ops with nests of their own: joining, running sums, positions of extremes, and whatever moves elements by data.
 
-What depends on the order of elements (appending under a mask, adding at indices that may repeat) runs in serial loops that
-carry the count; sizes that it finds become symbols.
+What depends on the order of elements (appending under a mask, adding at indices that may repeat) runs in serial
+loops that carry the count; sizes that it finds become symbols.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from jitgraph import dtypes
-from jitgraph.codegen import lower_kernel
 from jitgraph.codegen.loops import (
     Bind,
     Carry,
@@ -24,9 +23,10 @@ from jitgraph.codegen.loops import (
     Reduce,
     Stmt,
 )
-from jitgraph.codegen.lower_kernel import Evaluator, Group, Index, Nest, Root, Slot, finish_kernel, origin_of
+from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
 from jitgraph.codegen.lower_scalar import KernelFrame, constant
+from jitgraph.codegen.lower_values import Evaluator, Index, Slot, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import broadcast_index
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Op, Value
@@ -105,7 +105,7 @@ def _running(group: Group, op: Op, root: Root) -> None:
 
 
 def _position(group: Group, op: Op, root: Root) -> None:
-    """Along the innermost axis in memory a `Reduce`; else the lanes run along another axis, each with its own search."""
+    """Along the innermost axis in memory a `Reduce`; else the lanes run along another axis, each with a search."""
     (x,) = op.operands
     axis, keep = op.attrs["axis"], op.attrs.get("keepdims", False)
     frame, b = group.frame, group.builder
@@ -125,7 +125,8 @@ def _position(group: Group, op: Op, root: Root) -> None:
         value = group.at(x, tuple(index))
         levels = split_levels([*order, along], frame.body)
         end = frame.var(dtypes.I64)
-        reduce = Reduce(along.symbol, along.size, levels.pop(), [Part(end, op.name, "free", value)])  # type: ignore[arg-type]
+        part = Part(end, "argmax" if op.name == "argmax" else "argmin", "free", value)
+        reduce = Reduce(along.symbol, along.size, levels.pop(), [part])
         current = [*levels.pop(), reduce]
     else:
         first_index = tuple(0 if k == axis else i for k, i in enumerate(index))
@@ -282,7 +283,10 @@ def _count(low: Lowering, mask: Value, origin: list[str]) -> Operand:
         inners = [frame.var(dtypes.I64) for _ in axes[:-1]]
         start: Operand = inners[-1] if inners else Const(0, dtypes.I64)
         total = frame.var(dtypes.I64)
-        current = [*levels[-2], Reduce(axes[-1].symbol, axes[-1].size, levels[-1], [Part(total, "sum", "free", value, start)])]
+        current = [
+            *levels[-2],
+            Reduce(axes[-1].symbol, axes[-1].size, levels[-1], [Part(total, "sum", "free", value, start)]),
+        ]
         for k in range(len(axes) - 2, -1, -1):
             result = frame.var(dtypes.I64)
             begin = inners[k - 1] if k else Const(0, dtypes.I64)
@@ -346,16 +350,14 @@ def check_array(low: Lowering, op: Op, origin: list[str]) -> None:
     finish_kernel(low, e, [], f"k{len(low.kernels)}", origin)
 
 
-lower_kernel.SPECIAL.update(
-    {
-        "concatenate": _concatenate,
-        "cumsum": _running,
-        "cumprod": _running,
-        "argmax": _position,
-        "argmin": _position,
-        "scatter_add": _scatter_add,
-        "expand": _expand,
-    }
-)
-
+#: Roots with nests of their own, by operator.
+SPECIAL: dict[str, Callable[[Group, Op, Root], None]] = {
+    "concatenate": _concatenate,
+    "cumsum": _running,
+    "cumprod": _running,
+    "argmax": _position,
+    "argmin": _position,
+    "scatter_add": _scatter_add,
+    "expand": _expand,
+}
 HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {"compress": _compress, "nonzero": _nonzero}

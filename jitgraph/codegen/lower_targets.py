@@ -1,8 +1,9 @@
-"""Storages at the loop level: which values are versions of one storage, and which are computed in memory chosen for them.
+"""Storages at the loop level: which values are versions of one storage, and which are computed in memory chosen for
+them.
 
-A target is the memory that a later value wants to lie in: a result slot, or a buffer of a loop or branch. It is handed
-upwards: the base of an update shares its memory, as does what a region carries where each turn yields a version of what
-it was given. Sharing is sound since all versions of one storage share memory after `bufferize`.
+A target is the memory that a later value wants to lie in: a result slot, or a buffer of a loop or branch. It is
+handed upwards: the base of an update shares its memory, as does what a region carries where each turn yields a
+version of what it was given. Sharing is sound since all versions of one storage share memory after `bufferize`.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _visit(block: Block, targets: dict[Value, Target]) -> None:
 
 
 def _overwrite(op: Op, inside: Sequence[Value], results: Sequence[Value], targets: dict[Value, Target]) -> None:
-    """An operand that dies in an elementwise op or kernel lies where the result goes: element by element they take turns.
+    """An operand that dies in an elementwise op or kernel lies where the result goes, element by element.
 
     Args:
         inside: the operands as the ops read them.

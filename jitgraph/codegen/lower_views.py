@@ -1,9 +1,10 @@
-"""Where arrays lie: memory seen through index maps, reshapes that move nothing, and the symbols that code depends on."""
+"""Where arrays lie: memory seen through index maps, reshapes that move nothing; and what symbols code depends on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from jitgraph.codegen.loops import (
     Address,
@@ -31,8 +32,12 @@ from jitgraph.ir.types import IndexMap, Layout, Shape
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """Elements of a buffer: through `map` if the value is a view of it; without the `drop` leading axes of the index if
-    the buffer holds one row at a time."""
+    """Elements of a buffer.
+
+    Attributes:
+        map: which element stands at an index, if the value is a view of the buffer.
+        drop: leading axes of the index that the buffer lacks, as it holds one row at a time.
+    """
 
     buffer: Buffer
     map: IndexMap | None = None
@@ -99,8 +104,10 @@ def broadcast_index(index: tuple[DimLike, ...], shape: Shape) -> tuple[DimLike, 
 
 
 def axis_groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
-    """Runs of axes (of size other than 1) of two shapes of one reshape with equal products: [n, m, k] to [n, m * k] gives
-    ([0], [0]) and ([1, 2], [1]). What cannot be told apart ends in one last pair."""
+    """Runs of axes (of size other than 1) of two shapes of one reshape with equal products.
+
+    [n, m, k] to [n, m * k] gives ([0], [0]) and ([1, 2], [1]). What cannot be told apart ends in one last pair.
+    """
     left = [k for k, d in enumerate(old) if d != 1]
     right = [k for k, d in enumerate(new) if d != 1]
     groups: list[tuple[list[int], list[int]]] = []
@@ -136,7 +143,8 @@ def _divides(a: DimLike, b: DimLike) -> bool:
         return False
     (mono, factor), *_ = a.terms
     return all(
-        coefficient % factor == 0 and all(m.count(atom) >= mono.count(atom) for atom in mono) for m, coefficient in b.terms
+        coefficient % factor == 0 and all(m.count(atom) >= mono.count(atom) for atom in mono)
+        for m, coefficient in b.terms
     )
 
 
@@ -181,7 +189,7 @@ def reshape_memory(memory: Memory, shape: Shape, to: Shape) -> Memory | None:
     strides: list[DimLike] = [0] * len(to)
     groups = axis_groups(shape, to)
     for source, target in groups:
-        for outer, inner in zip(source, source[1:], strict=False):
+        for outer, inner in pairwise(source):
             if buffer.strides[outer] != shape[inner] * buffer.strides[inner]:
                 return None
         if not target:
@@ -223,7 +231,7 @@ def simplify_index(buffer: Buffer, index: tuple[DimLike, ...]) -> tuple[Buffer, 
 
 
 def free_symbols(body: Iterable[Stmt], buffers: Iterable[Buffer], results: Iterable[Operand] = ()) -> list[str]:
-    """Symbols that a body uses and does not bind, in order of first use; with those of the buffers' shapes and strides."""
+    """Symbols that a body and its buffers' sizes use and that the body does not bind, in order of first use."""
     used: dict[str, None] = {}
     bound: set[str] = set()
     seen: set[DimLike] = set()
@@ -296,7 +304,3 @@ def free_symbols(body: Iterable[Stmt], buffers: Iterable[Buffer], results: Itera
         buffer(b)
     visit(body)
     return [s for s in used if s not in bound]
-
-
-
-

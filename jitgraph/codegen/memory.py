@@ -1,8 +1,8 @@
 """Where temporaries lie: offsets in one arena, or the heap for sizes that only the run knows.
 
-Lowering leaves an `Alloc(scratch)` where a temporary begins to live. Here each gets the first free stretch of the arena
-that fits, in the order of the program (stretches are free behind the last use); sizes over symbols that `prepare` does
-not know go to the heap, freed behind their last use, unless a bound of the symbol makes them known.
+Lowering leaves an `Alloc(scratch)` where a temporary begins to live. Here each gets the first free stretch of the
+arena that fits, in the order of the program (stretches are free behind the last use); sizes over symbols that
+`prepare` does not know go to the heap, freed behind their last use, unless a bound of the symbol makes them known.
 """
 
 from __future__ import annotations
@@ -116,8 +116,10 @@ def _known_size(size: DimLike, known: Collection[str], facts: Facts) -> DimLike 
 
 
 def _measure(entry: list[Stmt], lives: list[_Life], by_name: dict[str, _Life], swaps: list[tuple[str, str]]) -> None:
-    """First and last position of each scratch buffer; a use inside a loop lasts until the end of that loop if the buffer
-    was made outside of it."""
+    """First and last position of each scratch buffer.
+
+    A use inside a loop lasts until the end of that loop if the buffer was made outside of it.
+    """
     at = 0
     depth_of: dict[str, int] = {}
 
@@ -182,5 +184,3 @@ def _free(life: _Life) -> None:
 
 def _mentions(stmt: Stmt, name: str) -> bool:
     return name in _names(stmt) or any(_mentions(s, name) for body in bodies(stmt) for s in body)
-
-

@@ -236,6 +236,18 @@ def _is_returned(value: Value) -> bool:
 _ALIASES = frozenset(["view", "reshape", "write", "expand", "scatter_add", "constant"])
 
 
+def starts_storage(value: Value) -> bool:
+    """Is some use one that updates `value` in place, or gives it away as a fresh result?"""
+    if value.type.kind != "array":
+        return False
+    return any(
+        (op.name == "write" and i == 1)
+        or op.name in ("for", "while", "yield", "return")
+        or (op.name in ("expand", "scatter_add") and i == 0)
+        for op, i in value.uses
+    )
+
+
 def only_user(value: Value) -> Op | None:
     """The op that uses `value`, if it is used once."""
     if len(value.uses) != 1:

@@ -66,7 +66,11 @@ def _compare(graph: Graph, op: Op, expected: Any, got: Any) -> None:
         if op.defn.has(Trait.OPAQUE) or op.regions:  # a loop: its rounding differences add up
             ulp = 1e6
         with np.errstate(all="ignore"):
-            off = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= ulp * np.spacing(np.maximum(np.abs(a), np.abs(b)))))
+            off = ~(
+                (a == b)
+                | (np.isnan(a) & np.isnan(b))
+                | (np.abs(a - b) <= ulp * np.spacing(np.maximum(np.abs(a), np.abs(b))))
+            )
     else:
         off = a != b
     if np.any(off):

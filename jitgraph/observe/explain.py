@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitgraph.codegen.loops import Alloc, CallKernel, For, Host, If, Library, Program, Stmt, While
+from jitgraph.codegen.loops import Alloc, CallKernel, For, If, Library, Program, Stmt, While
 from jitgraph.ir.dims import DimLike, evaluate, symbols
 from jitgraph.ir.graph import Graph, Op
 from jitgraph.ir.opdef import Trait
@@ -73,7 +73,10 @@ class Explanation:
         ]
         out += [f"  {loc.filename.rsplit('/', 1)[-1]}:{loc.line}  {loc.text}\n      {what}" for loc, what in self.lines]
         out += [f"  {k.name}: {', '.join(k.operators)}" for k in self.kernels]
-        out += [f"  temporary {t.name}: {'size known at run time' if t.size_bytes is None else f'{t.size_bytes} bytes'}" for t in self.temporaries]
+        out += [
+            f"  temporary {t.name}: {'size known at run time' if t.size_bytes is None else f'{t.size_bytes} bytes'}"
+            for t in self.temporaries
+        ]
         out += [f"  copy of {c.name}: {c.reason}" for c in self.copies]
         out += [f"  guard: {g}" for g in self.guards]
         return "\n".join(out)
@@ -113,16 +116,16 @@ def explain(
     ]
     libraries = {s.name for s in _statements(program.entry) if isinstance(s, Library)}
     hosts = [
-        HostCall(final.sites[op.attrs["site"]].message, op.loc.line if op.loc else 0) for op in final.walk() if op.name == "host_call"
+        HostCall(final.sites[op.attrs["site"]].message, op.loc.line if op.loc else 0)
+        for op in final.walk()
+        if op.name == "host_call"
     ]
     copies = [
         Copy(op.operands[0].name or "a value", str(op.attrs["reason"]), op.loc.line if op.loc else 0)
         for op in final.walk()
         if op.name == "copy" and "reason" in op.attrs
     ]
-    explanation = Explanation(
-        captured.name, kernels, temporaries, hosts, [*map(str, captured.guards), *guards], copies
-    )
+    explanation = Explanation(captured.name, kernels, temporaries, hosts, [*map(str, captured.guards), *guards], copies)
     explanation.lines.extend(_lines(captured, final, kernel_of_line, libraries))
     return explanation
 

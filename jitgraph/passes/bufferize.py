@@ -1,9 +1,9 @@
 """Make every update safe in place: afterwards all versions of a storage may share memory.
 
-One walk in program order (one-shot analysis). An update may overwrite its base unless the old elements are needed: by a
-reader behind it, by the next turn of a loop around it, or by reads in the same kernel of other elements than the one
-written. Then, from cheap to dear: the value is stored before it is written (`x[1:] = x[:-1]`), or the base is copied. The
-memory of arguments that the graph does not write, and of constants, is never written.
+One walk in program order (one-shot analysis). An update may overwrite its base unless the old elements are needed:
+by a reader behind it, by the next turn of a loop around it, or by reads in the same kernel of other elements than
+the one written. Then, from cheap to dear: the value is stored before it is written (`x[1:] = x[:-1]`), or the base
+is copied. The memory of arguments that the graph does not write, and of constants, is never written.
 
 A `copy` made here has an attr `reason`: why, with the line of the reader.
 """
@@ -132,7 +132,7 @@ class _Bufferize:
         self._next_version(op.result, self.root[op.operands[at]])
 
     def _same_or_disjoint(self, value: Value, base: Value, target: IndexMap) -> bool:
-        """Whether `value`, a view of the storage of `base`, is where it is written already, or none of it is written."""
+        """Whether `value`, a view of the storage of `base`, is written where it is already, or elsewhere."""
         a, b = self._view(value), self._view(base)
         if a.map is None or b.map is None or a.of.type.shape != b.of.type.shape:
             return False
@@ -170,7 +170,14 @@ class _Bufferize:
     def _insert_copy(self, before: Op, value: Value, reason: str) -> Value:
         t = value.type
         layout = t.layout if t.layout.is_dense else type(t.layout)(t.layout.order)
-        copy = Op(REGISTRY["copy"], (value,), (t.with_shape(t.shape, layout),), {"order": "K", "reason": reason}, (), before.loc)
+        copy = Op(
+            REGISTRY["copy"],
+            (value,),
+            (t.with_shape(t.shape, layout),),
+            {"order": "K", "reason": reason},
+            (),
+            before.loc,
+        )
         assert before.block is not None
         before.block.insert_before(before, copy)
         copy.result.name = value.name
@@ -222,7 +229,7 @@ class _Bufferize:
     def _safe_inside(self, op: Op, update: Op, base: Value) -> bool:
         """Whether reads of the base's storage in the kernel meet the old elements.
 
-        All of them have to be in the computation of the value written, at the element where it goes, or under a reduction
+        All of them have to be in the computation of the value written, where it goes, or under a reduction
         that is complete before the first write.
         """
         if update.name != "write":
@@ -246,7 +253,7 @@ class _Bufferize:
         return _Cone(old, target, self.graph.facts, op.attrs.get("rows", 0)).covers(update, region)
 
     def _take_out(self, op: Op, update: Op) -> None:
-        """The value of `update` is stored first and written behind the kernel; else the kernel's ops stand on their own."""
+        """The value of `update` is stored first and written behind the kernel; else the kernel is dissolved."""
         region = op.regions[0]
         end = region.terminator
         users = list(update.result.uses)
@@ -263,7 +270,14 @@ class _Bufferize:
             operands, regions = list(op.operands), op.regions
             kernel = Op(op.defn, operands, types, op.attrs, regions, op.loc)
             block.insert_before(op, kernel)
-            write = Op(update.defn, (kernel.results[k], operands[base.index]), (op.results[k].type,), update.attrs, (), update.loc)
+            write = Op(
+                update.defn,
+                (kernel.results[k], operands[base.index]),
+                (op.results[k].type,),
+                update.attrs,
+                (),
+                update.loc,
+            )
             block.insert_before(op, write)
             for i, (old, new) in enumerate(zip(op.results, kernel.results, strict=True)):
                 old.replace_all_uses_with(write.result if i == k else new)
@@ -346,7 +360,7 @@ class _Cone:
         self.old, self.target, self.facts, self.rows = old, target, facts, rows
 
     def covers(self, update: Op, region: Block) -> bool:
-        """Whether all reads of the old elements are in the value of `update`, each at the element that is written then."""
+        """Whether all reads of old elements are in the value of `update`, each at the element that is written then."""
         depends: set[Value] = set(self.old)
         visible = set(self.old)  # those computed where they are read, so that they read when they are used
         for op in region.ops():
@@ -374,7 +388,9 @@ class _Cone:
             met.add(producer)
             stack.extend((o, *self._step(producer, o, at, reduced)) for o in producer.operands)
         return all(
-            op is update or op in met or not any(o in visible and not _is_base(op, k) for k, o in enumerate(op.operands))
+            op is update
+            or op in met
+            or not any(o in visible and not _is_base(op, k) for k, o in enumerate(op.operands))
             for op in region.ops()
         )
 

@@ -7,7 +7,16 @@ import numpy as np
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
-from jitgraph.ir.rewrite import RuleSet, apply_rules, copy_of, only_user, shares_memory
+from jitgraph.ir.rewrite import (
+    RuleSet,
+    apply_rules,
+    constant_number,
+    copy_of,
+    is_alias,
+    only_user,
+    shares_memory,
+    starts_storage,
+)
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
 
 RULES = RuleSet("canonicalise")
@@ -20,19 +29,24 @@ def canonicalise(graph: Graph) -> bool:
 
 
 def _constants_right(graph: Graph) -> bool:
-    """op(c, x) = op(x, c) for commutative ops: constants stand on the right."""
+    """op(c, x) = op(x, c) for commutative ops: constants, and what is one number throughout, stand on the right."""
     changed = False
     for op in graph.walk():
         if len(op.operands) == 2 and op.defn.has(Trait.COMMUTATIVE):
             left, right = op.operands
-            if _is_constant(left) and not _is_constant(right):
+            if _rank_constant(left) > _rank_constant(right):
                 op.set_operands((right, left))
                 changed = True
     return changed
 
 
-def _is_constant(value: Value) -> bool:
-    return value.producer is not None and value.producer.name == "constant"
+def _rank_constant(value: Value) -> int:
+    """2 for a constant, 1 for an array of one number throughout, else 0."""
+    if value.producer is None:
+        return 0
+    if value.producer.name == "constant":
+        return 2
+    return int(value.producer.name in ("full", "view") and constant_number(value) is not None)
 
 
 def producer_named(value: Value, name: str) -> Op | None:
@@ -193,6 +207,15 @@ def copy_of_fresh(op: Op, _b: Builder) -> Value | None:
         return None
     producer = x.producer
     return x if producer is not None and producer.block is op.block else None
+
+
+@RULES.rule("copy")
+def copy_only_read(op: Op, _b: Builder) -> Value | None:
+    """copy(x) = x where x is fresh, laid out likewise, and both are only read"""
+    x = op.operands[0]
+    if x.type != op.result.type or is_alias(x) or starts_storage(x) or starts_storage(op.result):
+        return None
+    return x
 
 
 # Casts and kinds.

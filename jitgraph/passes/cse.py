@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.graph import Block, Graph, Op
 from jitgraph.ir.opdef import Trait
 from jitgraph.ir.printer import attr_text
-from jitgraph.ir.rewrite import erase_unused, replace_value
+from jitgraph.ir.rewrite import erase_unused, replace_value, starts_storage
 from jitgraph.ir.types import AxisMap, IndexMap
 
 
@@ -113,15 +113,3 @@ def _mergeable(first: Op, op: Op) -> bool:
         return False
     seeds = sum(starts_storage(r) for r in (*first.results, *op.results))
     return seeds == 0
-
-
-def starts_storage(value: Value) -> bool:
-    """Is some use one that updates `value` in place, or gives it away as a fresh result?"""
-    if value.type.kind != "array":
-        return False
-    return any(
-        (op.name == "write" and i == 1)
-        or op.name in ("for", "while", "yield", "return")
-        or (op.name in ("expand", "scatter_add") and i == 0)
-        for op, i in value.uses
-    )

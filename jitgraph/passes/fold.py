@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from jitgraph.ir.dims import Dim, DimLike, symbols
 from jitgraph.ir.graph import Graph, Op, Value
 from jitgraph.ir.interpret import as_kind
 from jitgraph.ir.opdef import REGISTRY, Trait
-from jitgraph.ir.rewrite import replace_value
+from jitgraph.ir.rewrite import constant_number, replace_value
 from jitgraph.ir.transform import Substitution
 from jitgraph.ir.types import TensorType
 
@@ -69,7 +70,34 @@ class _Folder:
             return False
         if all(v.producer is not None and v.producer.name == "constant" for v in op.operands):
             return self.evaluate(op)
-        return False
+        return Trait.ELEMENTWISE in op.defn.traits and self.uniform(op)
+
+    def uniform(self, op: Op) -> bool:
+        """f(full(a), full(b)) = full(f(a, b))"""
+        t = op.result.type
+        if t.ndim == 0 or not t.layout.is_c:
+            return False
+        for v in op.operands:  # the cheap test first
+            if v.producer is None or v.producer.name not in ("constant", "full", "view"):
+                return False
+        numbers = [constant_number(v) for v in op.operands]
+        if any(x is None for x in numbers):
+            return False
+        value = self.value(op, numbers)
+        if value.shape:
+            return False
+        b = self.b.ahead_of(op)
+        replace_value(op.result, b.full(b.constant(value[()]), shape=t.shape, dtype=t.dtype), b)
+        self.graph.erase(op)
+        return True
+
+    def value(self, op: Op, operands: Sequence[Any]) -> np.ndarray:
+        """The op on NumPy operands; functions with a bound in ulp are rounded from float64."""
+        dtype = op.result.type.dtype
+        with np.errstate(all="ignore"):
+            if op.defn.ulp and dtype == dtypes.F32:
+                operands = [np.asarray(x, np.float64) if np.asarray(x).dtype == dtypes.F32 else x for x in operands]
+            return np.asarray(op.defn.evaluate(*operands, **op.attrs)).astype(dtype)
 
     def constant(self, op: Op, value: Any) -> bool:
         self.b.ahead_of(op)
@@ -91,13 +119,7 @@ class _Folder:
         if math.prod(sizes) > MAX_ELEMENTS or not (t.layout.is_c or t.ndim == 0):
             return False
         operands = [v.producer.attrs["value"] for v in op.operands if v.producer is not None]
-        with np.errstate(all="ignore"):
-            if op.defn.ulp and t.dtype == dtypes.F32:
-                wide = [np.asarray(x, np.float64) if np.asarray(x).dtype == dtypes.F32 else x for x in operands]
-                value = np.asarray(op.defn.evaluate(*wide, **op.attrs)).astype(t.dtype)
-            else:
-                typed = [_typed(x, v.type) for x, v in zip(operands, op.operands, strict=True)]
-                value = np.asarray(op.defn.evaluate(*typed, **op.attrs)).astype(t.dtype)
+        value = self.value(op, [_typed(x, v.type) for x, v in zip(operands, op.operands, strict=True)])
         return value.shape == t.shape and self.constant(op, value)
 
     # Sizes.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jitgraph.ir.graph import Block, Graph, Op
 from jitgraph.ir.opdef import Trait
+from jitgraph.ir.rewrite import starts_storage
 from jitgraph.ir.transform import bound_symbols, op_symbols
-from jitgraph.passes.cse import starts_storage
 
 
 def invariant_motion(graph: Graph) -> bool:

@@ -46,6 +46,7 @@ from jitgraph.tracing.leaves import (
 )
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.regions import sweep
 from jitgraph.tracing.standins import Tracer
 
 _RESTARTS = 40
@@ -307,6 +308,8 @@ class _Capture:
                 if self.tracer.regions.failed is not None:
                     raise self.tracer.regions.failed
                 self._check_arguments(arguments)
+                if self.tracer.regions.abandoned:
+                    sweep(self.graph)
                 return self._finish(result)
         except errors.JitgraphError as error:
             if isinstance(error, errors.InternalError):

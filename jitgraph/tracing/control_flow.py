@@ -8,18 +8,15 @@ that raises becomes a check in front of the other side.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from jitgraph import errors
-from jitgraph.ir.graph import Block, Site, Value
-from jitgraph.ir.opdef import REGISTRY, Trait
-from jitgraph.source import SourceLoc
-from jitgraph.tensor import Storage, set_version, wrap
-from jitgraph.tracing.capture_mode import frame_of
+from jitgraph.ir.graph import Value
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.tensor import wrap
+from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.loop_regions import loop, while_loop
-from jitgraph.tracing.merging import UNSET, Merge, Names, caller_scope
-from jitgraph.tracing.regions import Opened, Regions, defined_in, discard, is_cheap, message_of, splice
+from jitgraph.tracing.merging import UNSET, Names
+from jitgraph.tracing.regions import Regions
 from jitgraph.tracing.rewrite import BranchInfo
 
 __all__ = ["UNSET", "Regions", "branch", "check", "choose", "logical_not", "loop", "while_loop"]
@@ -41,200 +38,6 @@ class Known:
 
     def caught(self, error: Exception) -> bool:
         return False
-
-
-@dataclass(slots=True)
-class Side:
-    """One traced side."""
-
-    block: Block
-    scope: Any = None
-    storages: dict[Storage, Any] = field(default_factory=dict)
-    #: (exception class, message, place) if it raises.
-    raised: tuple[type, str, SourceLoc | None] | None = None
-
-
-class Branch:
-    """An `if` on a traced test."""
-
-    traced = True
-
-    def __init__(self, regions: Regions, predicate: Value, info: BranchInfo) -> None:
-        self.regions = regions
-        self.predicate = predicate
-        self.info = info
-        self.sides: list[Side] = []
-        self.taken = True
-        self.before: Any = None
-        self.opened: Opened | None = None
-        self.inline = False
-        self.order = regions.mode.next_order()
-        self.place = regions.mode.locate()
-        self.results: dict[str, Any] = {}
-
-    def enter(self, names: dict[str, Any]) -> None:
-        self.begin(caller_scope(names))
-
-    def begin(self, scope: Any) -> None:
-        self.before = scope
-
-    def turn(self) -> bool:
-        """Open the next side; after both, make the `cond`."""
-        count = len(self.sides)
-        if count == 2:
-            if not self.inline:
-                self._finish()
-            return False
-        self.taken = count == 0
-        if count == 1 and self.sides[0].raised is not None:
-            # the other side goes on after a check, with no region of its own
-            self._check(self.sides[0], holds=False)
-            self.inline = True
-            self.sides.append(Side(self.regions.builder.block))
-            return True
-        side = Side(Block())
-        self.sides.append(side)
-        self.opened = self.regions.open(side.block, self.before)
-        return True
-
-    def caught(self, error: Exception) -> bool:
-        """Whether an exception that leaves a side is one that the compiled code shall raise."""
-        if self.inline:
-            return False
-        opened = self.opened
-        assert opened is not None
-        side = self.sides[-1]
-        if isinstance(error, errors.TraceError | errors.InternalError):
-            self.regions.close(opened, failed=True)
-            self.regions.failed = error
-            return False
-        side.raised = (type(error), message_of(error), frame_of(error)[1])
-        return True
-
-    def leave(self, names: dict[str, Any]) -> None:
-        self.end(caller_scope(names))
-
-    def end(self, scope: Any) -> None:
-        """A side is traced: remember what it left behind."""
-        side = self.sides[-1]
-        side.scope = scope
-        if self.inline:
-            self.results = {n: scope.get(n) for n in self.info.names}
-            return
-        assert self.opened is not None
-        side.storages = self.regions.close(self.opened, failed=side.raised is not None)
-        if len(self.sides) == 2 and side.raised is not None:
-            first = self.sides[0]
-            if first.raised is not None:
-                self._both_raise()
-                return
-            self._check(side, holds=True)
-            splice(first.block, self.regions.builder.block)
-            for storage, value in first.storages.items():
-                set_version(storage, value)
-            self.results = {n: first.scope.get(n) for n in self.info.names}
-            self.inline = True
-
-    def get(self, name: str) -> Any:
-        """The value of a name: from before while the second side is traced, merged afterwards."""
-        if name in self.results:
-            return self.results[name]
-        return self.before.get(name)
-
-    def _check(self, side: Side, *, holds: bool) -> None:
-        """Raise the error of `side` unless the predicate is `holds`."""
-        assert side.raised is not None
-        mode = self.regions.mode
-        kind, message, place = side.raised
-        condition = self.predicate
-        discarded = not any(op.defn.has(Trait.ORDERED) or op.regions for op in side.block.ops())
-        site = Site(kind.__name__, message, place or self.place, kind)
-        if discarded:
-            discard(side.block)
-            if not holds:
-                condition = mode.builder.apply(REGISTRY["logical_not"], condition)[0]
-            mode.builder.graph.sites.append(site)
-            mode.builder.emit(
-                REGISTRY["check"], [condition], (), {"site": len(mode.builder.graph.sites) - 1, "order": self.order}
-            )
-            return
-        mode.builder.graph.sites.append(site)
-        block = mode.builder.block
-        mode.builder.at_end(side.block)
-        mode.emit_effect("raise", [], site=len(mode.builder.graph.sites) - 1)
-        mode.builder.emit(REGISTRY["yield"], [], ())
-        other = Block()
-        mode.builder.at_end(other).emit(REGISTRY["yield"], [], ())
-        mode.builder.at_end(block)
-        blocks = (other, side.block) if holds else (side.block, other)
-        mode.builder.emit(REGISTRY["cond"], [self.predicate], (), {}, blocks)
-
-    def _both_raise(self) -> None:
-        """Whatever the test, an error follows."""
-        mode = self.regions.mode
-        self._check(self.sides[0], holds=False)
-        kind, message, place = self.sides[1].raised or (RuntimeError, "", None)
-        discard(self.sides[1].block)
-        mode.builder.graph.sites.append(Site(kind.__name__, message, place or self.place, kind))
-        never = mode.builder.constant(False)
-        mode.emit_effect("check", [never], site=len(mode.builder.graph.sites) - 1)
-        self.results = {n: self.before.get(n) for n in self.info.names}
-        self.inline = True
-
-    def _finish(self) -> None:
-        regions, mode, builder = self.regions, self.regions.mode, self.regions.builder
-        a, b = self.sides
-        line = f"line {self.place.line}" if self.place is not None else "the branch"
-
-        def is_outer(storage: Storage) -> bool:
-            return not (defined_in(storage.value, a.block) or defined_in(storage.value, b.block))
-
-        merge = Merge(mode, (a.block, b.block), is_outer)
-        plans: dict[str, Callable[[Any], Any]] = {}
-        for name in self.info.names:
-            value_b = self.before.get(name) if name in self.info.kept else b.scope.get(name)
-            plans[name] = merge.merge(name, a.scope.get(name), value_b, line)
-        written = list(dict.fromkeys([*a.storages, *b.storages]))
-        at: list[int] = []
-        for storage in written:
-            first = a.storages.get(storage, storage.value)
-            second = b.storages.get(storage, storage.value)
-            at.append(merge.pair(first, second, first.type))
-        if not merge.types and not a.block.last and not b.block.last:
-            self.results = {n: plan(()) for n, plan in plans.items()}
-            return
-        if not written and self._flatten(merge):
-            self.results = {n: plan(self._flat) for n, plan in plans.items()}
-            return
-        for block, values in ((a.block, merge.yields[0]), (b.block, merge.yields[1])):
-            builder.at_end(block).emit(REGISTRY["yield"], values, ())
-        builder.at_end(mode.blocks[-1])
-        results = builder.emit(REGISTRY["cond"], [self.predicate], merge.types, {}, (a.block, b.block)).results
-        for storage, k in zip(written, at, strict=True):
-            if storage.value.name and not results[k].name:
-                results[k].name = storage.value.name
-            set_version(storage, results[k])
-        self.results = {n: plan(results) for n, plan in plans.items()}
-        del regions
-
-    _flat: list[Value]
-
-    def _flatten(self, merge: Merge) -> bool:
-        """Merge scalars by `where`, without a region, if both sides are cheap and pure."""
-        a, b = self.sides
-        if any(t.kind in ("array", "maybe_np_float") for t in merge.types) or not (
-            is_cheap(a.block) and is_cheap(b.block)
-        ):
-            return False
-        builder = self.regions.builder
-        splice(a.block, builder.block)
-        splice(b.block, builder.block)
-        where = REGISTRY["where"]
-        self._flat = []
-        for x, y, t in zip(*merge.yields, merge.types, strict=True):
-            value = builder.apply(where, self.predicate, x, y)[0]
-            self._flat.append(value if value.type == t else builder.apply(REGISTRY["as_kind"], value, kind=t.kind)[0])
-        return True
 
 
 def branch(regions: Regions, test: Any, info: Any) -> Known | Branch:

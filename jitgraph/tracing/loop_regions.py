@@ -14,45 +14,23 @@ A loop with `break` is a `while` over a counter and the flag.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from jitgraph import errors
-from jitgraph.ir.dims import DimLike, symbol
-from jitgraph.ir.graph import Block, Site, Value
+from jitgraph.ir.dims import DimLike, floordiv, symbol
+from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import TensorType, python_type
-from jitgraph.pytree import TreeDef, unflatten
-from jitgraph.tensor import Storage, Tensor, dim_tensor, lift, set_version, wrap
-from jitgraph.tracing.capture_mode import frame_of, spoil
+from jitgraph.ir.types import python_type
+from jitgraph.tensor import Storage, dim_tensor, lift, wrap
+from jitgraph.tracing.branches import Branch
+from jitgraph.tracing.carried import Changed, Region, is_missing
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
-from jitgraph.tracing.merging import (
-    UNSET,
-    Scope,
-    caller_scope,
-    carried_type,
-    convert,
-    describe,
-    is_value,
-    join,
-    placeholder,
-    same_constant,
-    same_place,
-    structure,
-)
+from jitgraph.tracing.merging import Overlay, Scope, caller_scope, convert
 from jitgraph.tracing.poison import Poison
-from jitgraph.tracing.regions import Mark, Opened, Regions, message_of
-from jitgraph.tracing.rewrite import LoopInfo
+from jitgraph.tracing.regions import Mark, Opened, Regions
+from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
 
 _ATTEMPTS = 8
-
-
-class _Changed(Exception):  # noqa: N818  # an answer
-    """A name changes in a turn to something that its value from before cannot be converted to."""
-
-    def __init__(self, name: str, before: Any, after: Any) -> None:
-        super().__init__(name)
-        self.name, self.before, self.after = name, before, after
 
 
 class Unrolled:
@@ -75,360 +53,6 @@ class Unrolled:
         return flag is True
 
 
-@dataclass(slots=True)
-class Carried:
-    """A name that a loop carries, leaf by leaf.
-
-    Attributes:
-        tree: structure of its value; None: one leaf.
-        inits: what each leaf is before the loop; None: nothing that a turn looks at.
-        types: the carried type of each leaf; None: a part that stays as it is in `fixed`.
-        read: whether a turn may read the value of the one before.
-        arguments: the block arguments of the attempt.
-    """
-
-    name: str
-    tree: TreeDef | None
-    inits: list[Any]
-    types: list[TensorType | None]
-    fixed: list[Any]
-    read: bool = True
-    arguments: list[Value | None] = field(default_factory=list)
-
-
-def _parts(x: Any) -> tuple[list[Any], TreeDef | None]:
-    parts = structure(x)
-    return ([x], None) if parts is None else parts
-
-
-def _is_missing(x: Any) -> bool:
-    return type(x) is Poison or x is UNSET
-
-
-def _unchanged(a: Any, b: Any) -> bool:
-    if a is b or same_place(a, b):
-        return True
-    if type(a) is Tensor or type(b) is Tensor:
-        return False
-    if is_value(a) and is_value(b):
-        return same_constant(a, b)
-    return type(a) is type(b) and isinstance(a, str | bytes | tuple | type(None)) and bool(a == b)
-
-
-def _dense(t: TensorType | None) -> TensorType | None:
-    """The type as it is carried: a strided view is copied to C order."""
-    if t is not None and t.kind == "array" and not t.layout.is_dense:
-        return TensorType(t.dtype, t.shape)
-    return t
-
-
-class Region:
-    """What `for` and `while` share: attempts, carried names and storages."""
-
-    traced = True
-
-    def __init__(self, regions: Regions, info: LoopInfo) -> None:
-        self.regions = regions
-        self.mode = regions.mode
-        self.info = info
-        #: A break flag that the operator itself tests: no carried name, and False at the start of each turn.
-        self.own_flag = ""
-        self.place = regions.mode.locate()
-        self.before: Any = None
-        self.names: dict[str, Carried] = {}
-        self.storages: list[Storage] = []
-        self.attempts = 0
-        self.peeled = False
-        self.results: dict[str, Any] | None = None
-        self.heads: dict[str, Any] = {}
-        self.failure: Exception | None = None
-
-    # --- the start
-
-    def _begin(self, scope: Scope) -> None:
-        """The variables before the loop, and what is likely carried."""
-        self.before = scope
-        self.names.clear()
-        self.storages.clear()
-        for name in self.info.head:
-            if name != self.own_flag:
-                self._carry(name, scope.get(name))
-        for name in self.info.written:
-            value = scope.get(name)
-            if type(value) is Tensor and value.is_traced and value.type.kind == "array" and name not in self.names:
-                self._add_storage(value._storage)
-        for name, tree, types, read in self.regions.decided.get(self._key(), ()):
-            known = self.names.get(name)
-            if known is not None and known.tree == tree:
-                known.types = list(types)
-            elif known is None and all(t is not None for t in types):
-                self._output(name, scope.get(name), tree, list(types), read=read)
-
-    def _key(self) -> Any:
-        """The loop's place and the types that it begins with."""
-        entry = [
-            (n, str(c.tree), tuple(map(str, map(carried_type, c.inits))))
-            for n, c in self.names.items()
-            if c.inits[0] is not None
-        ]
-        return (id(self.before.code), self.info, tuple(sorted(entry)), self.peeled)
-
-    def _carry(self, name: str, value: Any, *, rebound: bool | None = None) -> None:
-        """Carry a name with its value from before, if that is something to carry."""
-        if _is_missing(value):
-            return
-        is_array = type(value) is Tensor and value.is_traced and value.type.kind == "array"
-        if is_array and not (name in self.info.rebound if rebound is None else rebound):
-            self._add_storage(value._storage)  # written in place: the name stays bound to it
-            return
-        leaves, tree = _parts(value)
-        types = [_dense(carried_type(x)) for x in leaves]
-        if any(t is not None for t in types):
-            self.names[name] = Carried(name, tree, list(leaves), types, list(leaves))
-
-    def _add_storage(self, storage: Storage) -> None:
-        if storage not in self.storages and storage.value is not None:
-            self.storages.append(storage)
-
-    def _output(
-        self, name: str, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool
-    ) -> None:
-        """Carry a name that has its value from the end of a turn; the one from before if it converts."""
-        old, old_tree = _parts(before)
-        inits: list[Any] = [None] * len(types)
-        if not _is_missing(before) and old_tree == tree and len(old) == len(types):
-            for k, t in enumerate(types):
-                have = carried_type(old[k])
-                joined = None if t is None or have is None else join(self.mode, have, t)
-                if joined is not None:
-                    inits[k], types[k] = old[k], joined
-        self.names[name] = Carried(name, tree, inits, [_dense(t) for t in types], [None] * len(types), read)
-
-    def _arguments(self, block: Block, *, bind: bool) -> None:
-        """Block arguments for all that is carried; names and storages are bound to them."""
-        for carried in self.names.values():
-            shown = "" if carried.name.startswith("_jg_") else carried.name
-            carried.arguments = [None if t is None else block.add_arg(t, shown) for t in carried.types]
-        for storage in self.storages:
-            argument = block.add_arg(storage.value.type, storage.value.name)
-            if bind:
-                set_version(storage, argument)
-        if bind:
-            self.heads = {n: self._bind(c, c.arguments) for n, c in self.names.items() if c.read}
-
-    def _bind(self, carried: Carried, values: Sequence[Value | None]) -> Any:
-        """The Python value of a carried name, made of graph values."""
-        leaves = [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
-        return leaves[0] if carried.tree is None else unflatten(carried.tree, leaves)
-
-    def get(self, name: str) -> Any:
-        """While a turn is traced the value at its start, after the loop the result."""
-        if self.results is not None:
-            return self.results[name] if name in self.results else self.before.get(name)
-        if name == self.own_flag:
-            return False
-        return self.heads[name] if name in self.heads else self.before.get(name)
-
-    # --- the end of a turn
-
-    def _compare(self, scope: Scope) -> bool:
-        """Compare the names at the end of a turn with what was carried; False if another attempt is needed.
-
-        Raises:
-            _Changed: another attempt will not do.
-        """
-        fits = True
-        for name in dict.fromkeys((*self.info.head, *self.info.after)):
-            if name != self.own_flag:
-                carried = self.names.get(name)
-                end = scope.get(name)
-                known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
-                fits = known and fits
-        return fits
-
-    def _compare_new(self, name: str, end: Any) -> bool:
-        """A name that is not carried yet."""
-        before = self.before.get(name)
-        if _is_missing(end) or _unchanged(before, end):
-            return True
-        leaves, tree = _parts(end)
-        types = [carried_type(x) for x in leaves]
-        is_read = name in self.info.head
-        if is_read and not _is_missing(before):
-            if type(before) is Tensor and type(end) is Tensor:
-                self._carry(name, before, rebound=True)
-                return False
-            raise _Changed(name, before, end)
-        if name not in self.info.after and not is_read:
-            return True
-        if any(
-            t is None for t in types
-        ):  # text, objects: no run-time value; they stay what they are if they are static
-            return True
-        self._output(name, before, tree, types, read=is_read)
-        return False
-
-    def _compare_carried(self, carried: Carried, end: Any) -> bool:
-        if _is_missing(end):
-            return True
-        leaves, tree = _parts(end)
-        if tree != carried.tree:
-            raise _Changed(carried.name, self.before.get(carried.name), end)
-        fits = True
-        for k, x in enumerate(leaves):
-            t, have = carried.types[k], carried_type(x)
-            if t is None:
-                if not _unchanged(carried.fixed[k], x):
-                    raise _Changed(carried.name, carried.fixed[k], x)
-            elif have != t:
-                joined = None if have is None else join(self.mode, t, have)
-                if joined is None:
-                    raise _Changed(carried.name, t, x)
-                joined = _dense(joined)
-                if joined != t:
-                    carried.types[k] = joined
-                    fits = False
-        return fits
-
-    def _fail_type(self, change: _Changed) -> NoReturn:
-        name = change.name
-        shown = "the value that the function returns" if name.startswith("_jg_") else name
-        before = str(change.before) if isinstance(change.before, TensorType) else describe(change.before)
-        raise errors.TraceError(
-            errors.describe(
-                f"{shown} changes its type in a loop: {before} at the start of a turn, {describe(change.after)} at its end",
-                self.place,
-                remedy=f"give {shown} its final type before the loop, e.g. 0.0 for 0, or an array of the right shape.",
-            )
-        )
-
-    # --- the operator
-
-    def _inits(self) -> list[Value]:
-        """The values from before the loop, converted; emitted at the builder's place."""
-        found: list[Value] = []
-        for carried in self.names.values():
-            for init, t in zip(carried.inits, carried.types, strict=True):
-                if t is not None:
-                    found.append(
-                        placeholder(self.mode, t) if init is None else convert(self.mode, lift(self.mode, init), t)
-                    )
-        return found + [s.value for s in self.storages]
-
-    def _ends(self, scope: Scope, changed: dict[Storage, Any]) -> list[Value]:
-        """The values at the end of a turn, converted; emitted at the builder's place."""
-        found: list[Value] = []
-        for carried in self.names.values():
-            end = scope.get(carried.name)
-            leaves = [None] * len(carried.types) if _is_missing(end) or self.failure else _parts(end)[0]
-            for x, t, argument in zip(leaves, carried.types, carried.arguments, strict=True):
-                if t is not None and argument is not None:
-                    found.append(argument if x is None else convert(self.mode, lift(self.mode, x), t))
-        return found + [changed[s] for s in self.storages]
-
-    def _deliver(self, results: Sequence[Value], scope: Scope) -> None:
-        """Bind names and storages to the results of the operator."""
-        at = 0
-        bound: dict[str, Any] = {}
-        for carried in self.names.values():
-            values: list[Value | None] = []
-            for t in carried.types:
-                values.append(None if t is None else results[at])
-                at += t is not None
-            for v in values:
-                if v is not None and not v.name and not carried.name.startswith("_jg_"):
-                    v.name = carried.name
-            bound[carried.name] = self._bind(carried, values)
-            leaf = carried.inits[0]
-            if (
-                type(leaf) is Tensor
-                and leaf.type.kind == "array"
-                and type(bound[carried.name]) is Tensor
-                and self._may_skip()
-            ):
-                self.mode.watch(bound[carried.name]._storage, [leaf._storage])
-        for storage in self.storages:
-            if storage.value.name and not results[at].name:
-                results[at].name = storage.value.name
-            set_version(storage, results[at])
-            at += 1
-        for name in self.info.after:
-            if name not in bound:
-                bound[name] = scope.get(name)
-        self.results = bound
-
-    def _spoil_written(self) -> None:
-        """A name bound to another array in each turn, and written through: the array from before is left behind.
-
-        Raises:
-            TraceError: it is an argument, or comes from outside: the caller would miss the writes.
-        """
-        for name, carried in self.names.items():
-            head, init = self.heads.get(name), carried.inits[0]
-            if (
-                type(head) is not Tensor
-                or type(init) is not Tensor
-                or head._storage.value is carried.arguments[0]
-                or carried.tree is not None
-            ):
-                continue
-            storage = init._storage
-            if storage.origin is not None:
-                self.mode.fail(
-                    f"{name} is an array of the caller's, is written to, and stands for another array in the next turn of the loop",
-                    f"work on copies ({name} = {name}.copy()) and write the result back after the loop.",
-                )
-            spoil(
-                self.mode, storage, f"an array that {name} stood for before a loop, which wrote to it and then bound {name} to another one",
-                "use the variables that the loop leaves, or a copy made before it.",
-            )  # fmt: skip
-
-    def _may_skip(self) -> bool:
-        """Whether the loop may have no turn."""
-        return True
-
-    def _needs_turn(self) -> str:
-        """A name whose type or value behind the loop holds only after a turn; "" if there is none."""
-        for name, carried in self.names.items():
-            if name not in self.info.after or name.startswith("_jg_"):
-                continue
-            for init, t in zip(carried.inits, carried.types, strict=True):
-                have = None if init is None else carried_type(init)
-                if t is not None and (
-                    have is None or have.dtype != t.dtype or have.kind != t.kind or have.kind == "array"
-                ):
-                    return name
-        return ""
-
-    def _remember(self) -> None:
-        self.regions.decided[self._entry_key] = [(n, c.tree, tuple(c.types), c.read) for n, c in self.names.items()]
-
-    _entry_key: Any = None
-
-    def caught(self, error: Exception) -> bool:
-        """Whether an exception that leaves the body is one that the compiled code shall raise in its turn."""
-        opened = self._opened()
-        if opened is None:
-            return False
-        if isinstance(error, errors.TraceError | errors.InternalError):
-            self.regions.close(opened, failed=True)
-            self.regions.failed = error
-            return False
-        self.failure = error
-        graph = self.mode.builder.graph
-        graph.sites.append(
-            Site(type(error).__name__, message_of(error), frame_of(error)[1] or self.mode.locate(), type(error))
-        )
-        self.mode.emit_effect("raise", [], site=len(graph.sites) - 1)
-        return True
-
-    def _opened(self) -> Opened | None:
-        return None
-
-    def _yield(self, values: Sequence[Value]) -> None:
-        self.mode.builder.emit(REGISTRY["yield"], values, ())
-
-
 class ForRegion(Region):
     """A `for` over a sequence of traced length."""
 
@@ -446,6 +70,10 @@ class ForRegion(Region):
         self.index = ""
         self.counter: Value | None = None
         self.flag: Value | None = None
+        #: Turns a turn of the operator stands for: two when arrays change places, so that each is itself again.
+        self.turns = 1
+        self.turn_at = 0
+        self.tail: Branch | None = None
 
     def __iter__(self) -> ForRegion:
         return self
@@ -453,6 +81,8 @@ class ForRegion(Region):
     def __next__(self) -> None:
         if self.finished:
             raise StopIteration
+        if self.turn_at or self.tail is not None:
+            return
         self.attempts += 1
         if self.attempts > _ATTEMPTS:
             raise errors.InternalError("a loop does not settle on the types of what it carries")
@@ -463,6 +93,11 @@ class ForRegion(Region):
     def enter(self, names: dict[str, Any]) -> None:
         """Begin an attempt: the block, its arguments, the index."""
         scope = caller_scope(names)
+        if self.tail is not None:
+            self.tail.turn()
+            return
+        if self.turn_at:
+            return
         if self.before is None:
             self._begin(scope)
             self._entry_key = self._key()
@@ -482,6 +117,12 @@ class ForRegion(Region):
         start = 1 if self.peeled else 0
         if self.peeling:
             return self.sequence.element(0)
+        if self.tail is not None:
+            return self.sequence.element(dim_tensor(self.mode, start + self._groups() * 2))
+        if self.turns == 2:
+            if self.turn_at == 0:
+                self.index = self.mode.index_symbol("pair", 0, self._groups() - 1)
+            return self.sequence.element(dim_tensor(self.mode, start + symbol(self.index) * 2 + self.turn_at))
         if self.with_break:
             assert self.counter is not None
             dim = self.mode.bind(self.counter, "i", start, self.sequence.length - 1)
@@ -496,8 +137,14 @@ class ForRegion(Region):
         s = self.sequence
         return isinstance(s, Range) and isinstance(s.step, int) and s.step > 0
 
+    def _groups(self) -> DimLike:
+        """Number of pairs of turns."""
+        return floordiv(self.sequence.length - int(self.peeled), 2)
+
     def _bounds(self) -> tuple[DimLike, DimLike, DimLike]:
         s = self.sequence
+        if self.turns == 2:
+            return 0, self._groups(), 1
         if isinstance(s, Range) and self._counts_itself():
             return (s.start + s.step if self.peeled else s.start), s.stop, s.step
         return int(self.peeled), s.length, 1
@@ -505,6 +152,14 @@ class ForRegion(Region):
     def leave(self, names: dict[str, Any]) -> None:
         """End an attempt: another one, or the operator."""
         scope = caller_scope(names)
+        if self.tail is not None:
+            self._end_tail(self.tail, scope)
+            return
+        if self.turns == 2 and self.turn_at == 0 and self.failure is None:
+            self.turn_at = 1
+            self.heads = {n: scope.get(n) for n in self.info.head}
+            return
+        self.turn_at = 0
         if self.peeling:
             self.peeling = False
             self.peeled = self.has_turn = True
@@ -523,12 +178,17 @@ class ForRegion(Region):
             self.with_break = self.with_break or stops
             try:
                 fits = self._compare(scope)
-            except _Changed as change:
+            except Changed as change:
                 self.regions.undo(mark, self.block)
                 self._peel(change)
                 return
             if new or stops or not fits:
                 self.regions.undo(mark, self.block)
+                return
+            if self.turns == 1 and not self.with_break and self._changes_places(scope):
+                self.regions.undo(mark, self.block)
+                self.turns = 2
+                self._begin(self.before)
                 return
         needed = self._needs_turn()
         if needed and not self.has_turn:
@@ -544,10 +204,36 @@ class ForRegion(Region):
                 )
         self._emit(scope, changed)
 
+    def _changes_places(self, scope: Scope) -> bool:
+        """Whether arrays that the body writes to end a turn as one another: `u, v = v, u`. They are carried in pairs of turns."""
+        heads: dict[Storage, str] = {}
+        written = False
+        for name, carried in self.names.items():
+            if self._is_bound_anew(name, carried):
+                heads[self.heads[name]._storage] = name
+                written = written or self.heads[name]._storage.value is not carried.arguments[0]
+        swapped = {}
+        for name in heads.values():
+            end = scope.get(name)
+            other = heads.get(end._storage) if self._is_whole(end) else None
+            if other is not None and other != name:
+                swapped[name] = other
+        self.pinned = {n for n, m in swapped.items() if swapped.get(m) == n}
+        return written and bool(self.pinned)
+
+    def _end_tail(self, tail: Branch, scope: Scope) -> None:
+        """The last turn of an odd number is traced."""
+        results = Overlay(self.results or {}, self.before)
+        tail.end(scope)
+        while tail.turn():
+            tail.end(results)
+        self.results = {n: tail.get(n) for n in self.info.after}
+        self.finished = True
+
     def _rest(self) -> DimLike:
         return self.sequence.length
 
-    def _peel(self, change: _Changed) -> None:
+    def _peel(self, change: Changed) -> None:
         """Trace the first turn in front of the loop."""
         if self.peeled:
             self._fail_type(change)
@@ -579,7 +265,7 @@ class ForRegion(Region):
             assert self.flag is not None
             following = builder.apply(REGISTRY["add"], self.counter, 1)[0]
             end = scope.get(self.info.break_flag)
-            stop = lift(mode, False if _is_missing(end) or self.failure else end)
+            stop = lift(mode, False if is_missing(end) or self.failure else end)
             ends = [following, convert(mode, stop, python_type("py_bool")), *ends]
         self._yield(ends)
         builder.at_end(outer)
@@ -608,9 +294,30 @@ class ForRegion(Region):
             self.results[self.info.break_flag] = wrap(mode, results[1])
         else:
             self._deliver(results, scope)
+            if self.turns == 2:
+                self._begin_tail()
             if self.info.break_flag:
                 assert self.results is not None
                 self.results[self.info.break_flag] = False
+
+    def _begin_tail(self) -> None:
+        """After pairs of turns there may be one more."""
+        mode = self.mode
+        left = self.sequence.length - int(self.peeled) - self._groups() * 2
+        if left == 0:
+            return
+        if left == 1:
+            predicate = mode.builder.constant(True)
+        else:
+            predicate = mode.compare("ne", left, 0)
+        names = tuple(dict.fromkeys((*self.info.after, *self.info.head)))
+        self.tail = Branch(self.regions, predicate, BranchInfo(names, ()))
+        self.results = dict(self.results or {}, **{n: self.results[n] for n in self.names if self.results and n in self.results})
+        self.tail.begin(Overlay(self.results, self.before))
+        self.finished = False
+
+    def caught(self, error: Exception) -> bool:
+        return super().caught(error) if self.tail is None else self.tail.caught(error)
 
     def _may_skip(self) -> bool:
         return not self.has_turn and self.mode.builder.prove(">=", self.sequence.length, 1) is not True
@@ -714,7 +421,7 @@ class WhileLoop(Region):
             self.storages += new
             try:
                 fits = self._compare(scope)
-            except _Changed as change:
+            except Changed as change:
                 self.regions.undo(self.mark, self.block, self.test_block)
                 self._unroll(change)
                 return
@@ -735,7 +442,7 @@ class WhileLoop(Region):
         self.finished = True
         self._deliver(results, scope)
 
-    def _unroll(self, change: _Changed) -> None:
+    def _unroll(self, change: Changed) -> None:
         """The body does not fit a region: if sizes of arguments decide the test, take turns under guards."""
         if self.unrolling or self.turns:
             self._fail_type(change)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -67,9 +68,34 @@ class Names:
         return self.values[name] if name in self.values else unbound(name)
 
 
+class Overlay:
+    """A scope in which some names have other values."""
+
+    __slots__ = ("base", "values")
+
+    def __init__(self, values: dict[str, Any], base: Any) -> None:
+        self.values, self.base = values, base
+
+    def get(self, name: str) -> Any:
+        return self.values[name] if name in self.values else self.base.get(name)
+
+
 def caller_scope(names: dict[str, Any]) -> Scope:
     """The scope of the function that called our caller."""
     return Scope(names, sys._getframe(2))
+
+
+@contextmanager
+def at_versions(versions: dict[Storage, Any]) -> Iterator[None]:
+    """Read storages as they were at the end of a region."""
+    before = {s: s.value for s in versions}
+    for storage, value in versions.items():
+        storage.value = value
+    try:
+        yield
+    finally:
+        for storage, value in before.items():
+            storage.value = value
 
 
 def is_number(x: Any) -> bool:
@@ -209,10 +235,18 @@ class Merge:
 
     Args:
         blocks: the regions the two values come from; conversions are emitted at their ends.
-        outer: whether a storage existed before the regions.
+        is_outer: whether a storage existed before the regions.
+        versions: for each region the versions that it leaves of storages from outside.
     """
 
-    def __init__(self, mode: CaptureMode, blocks: Sequence[Block], is_outer: Callable[[Storage], bool]) -> None:
+    def __init__(
+        self,
+        mode: CaptureMode,
+        blocks: Sequence[Block],
+        is_outer: Callable[[Storage], bool],
+        versions: Sequence[dict[Storage, Any]],
+    ) -> None:
+        self.versions = versions
         self.mode = mode
         self.blocks = blocks
         self.is_outer = is_outer
@@ -239,7 +273,8 @@ class Merge:
             builder.at_end(block)
 
     def _read(self, k: int, x: Any) -> Value:
-        return self._in(k, lambda: lift(self.mode, x))  # type: ignore[no-any-return]
+        with at_versions(self.versions[k]):
+            return self._in(k, lambda: lift(self.mode, x))  # type: ignore[no-any-return]
 
     def merge(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
         """How to make the merged value from the results of the `cond`."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
-from jitgraph.ir.graph import Block, Guard, Op, Value
+from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.modes import constant_of
 from jitgraph.tensor import Storage, Tensor, lift
@@ -60,6 +61,8 @@ class Regions:
         self.builder = mode.builder
         self.outside = outside
         self.failed: BaseException | None = None
+        #: An exception left a region: blocks inside of it may have been given up half traced.
+        self.abandoned = False
         self.decided: dict[Any, Any] = {}
 
     @property
@@ -80,6 +83,7 @@ class Regions:
             TraceError: the region changed a Python object from outside of it.
         """
         mode = self.mode
+        self.abandoned = self.abandoned or failed
         while mode.blocks[-1] is not opened.block:
             mode.blocks.pop()
         if not failed:
@@ -241,6 +245,27 @@ def discard(block: Block) -> None:
     for op in block.ops():
         for inner in op.walk():
             _drop_uses(inner)
+
+
+def sweep(graph: Graph) -> None:
+    """Take ops of blocks that were given up out of the use lists."""
+    live = set(graph.walk())
+    for block in graph.blocks():
+        values = [*block.args, *(r for op in block.ops() for r in op.results)]
+        for value in values:
+            for use in [u for u in value.uses if u[0] not in live]:
+                del value.uses[use]
+
+
+def is_the_users(error: Exception) -> bool:
+    """Whether an exception is what the user's code or NumPy's rules raise, rather than a fault in here."""
+    if isinstance(error, errors.JitgraphError):
+        return not isinstance(error, errors.TraceError | errors.InternalError)
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    ours = tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("jitgraph.")
+    return not ours or isinstance(error, ArithmeticError | ValueError | IndexError | NotImplementedError)
 
 
 def splice(source: Block, target: Block) -> None:

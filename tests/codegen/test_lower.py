@@ -257,7 +257,10 @@ def test_reductions_have_numpys_bits(dtype: str, kind: str, axes: str, rest: str
         }}"""
     )
     for shape in [(3, 5), (37, 411), (411, 37), (2, 9001)]:
-        run(arrange(floats(*shape, dtype=dtype.replace("64", "8").replace("32", "4"))), interpreter=shape[0] * shape[1] < 20000)
+        run(
+            arrange(floats(*shape, dtype=dtype.replace("64", "8").replace("32", "4"))),
+            interpreter=shape[0] * shape[1] < 20000,
+        )
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "any", "all"])
@@ -285,9 +288,9 @@ def test_reductions_of_integers(dtype: str, kind: str, axes: str, rest: str) -> 
 @pytest.mark.parametrize("keepdims", ["true", "false"])
 @pytest.mark.parametrize("layout", ["", ":strided(order=[1, 0, 2])", ":strided(order=[2, 1, 0])"])
 def test_sums_over_any_axes(axes: str, keepdims: str, layout: str) -> None:
-    reduced = eval(axes)  # noqa: S307
+    reduced = eval(axes)
     sizes = ["1" if k in reduced else s for k, s in enumerate("nmk") if keepdims == "true" or k not in reduced]
-    order = [k for k in ({"": [0, 1, 2]}.get(layout) or eval(layout[15:-1])) if keepdims == "true" or k not in reduced]  # noqa: S307
+    order = [k for k in ({"": [0, 1, 2]}.get(layout) or eval(layout[15:-1])) if keepdims == "true" or k not in reduced]
     number = {k: i for i, k in enumerate(sorted(order))}
     order = [number[k] for k in order]
     kept = f":strided(order={order})" if order != sorted(order) and sum(s != "1" for s in sizes) > 1 else ""
@@ -299,7 +302,7 @@ def test_sums_over_any_axes(axes: str, keepdims: str, layout: str) -> None:
           return %s
         }}"""
     )
-    memory = eval(layout[15:-1]) if layout else [0, 1, 2]  # noqa: S307
+    memory = eval(layout[15:-1]) if layout else [0, 1, 2]
     shape = (11, 13, 17)
     run(floats(*(shape[k] for k in memory)).transpose(np.argsort(memory)))
 
@@ -461,7 +464,9 @@ def test_running(axis: int, name: str, layout: str) -> None:
         x = floats(*shape)
         x[:1] = -0.0
         (found,) = run(np.asfortranarray(x) if layout else x)
-        assert np.array_equal(np.signbit(found), np.signbit(np.cumsum(x, axis) if name == "cumsum" else np.cumprod(x, axis)))
+        assert np.array_equal(
+            np.signbit(found), np.signbit(np.cumsum(x, axis) if name == "cumsum" else np.cumprod(x, axis))
+        )
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -585,8 +590,20 @@ def test_matmul(dtype: str) -> None:
     check("T[b, n, m]", "T[1, m, k]", "T[b, n, k]", make(3, 7, 5), make(1, 5, 9))
     check("T[b, n, m]", "T[m]", "T[b, n]", make(3, 7, 5), make(5))
     rows = ":strided(order=[0, 1], breaks=[0, 1])"
-    check(f"T[n, m]{rows}", "T[m, k]:strided(order=[0, 1], breaks=[0])", "T[n, k]", make(14, 10)[::2, ::2], make(5, 12)[:, :9])
-    check("T[n]:strided(order=[0], breaks=[0])", "T[n]:strided(order=[0], negative=[0])", "np.T", make(14)[::2], make(7)[::-1])
+    check(
+        f"T[n, m]{rows}",
+        "T[m, k]:strided(order=[0, 1], breaks=[0])",
+        "T[n, k]",
+        make(14, 10)[::2, ::2],
+        make(5, 12)[:, :9],
+    )
+    check(
+        "T[n]:strided(order=[0], breaks=[0])",
+        "T[n]:strided(order=[0], negative=[0])",
+        "np.T",
+        make(14)[::2],
+        make(7)[::-1],
+    )
 
 
 def test_a_matrix_times_its_own_transpose_is_syrk() -> None:
@@ -794,6 +811,24 @@ def test_updates_of_a_filled_array_start_from_its_elements() -> None:
         np.array([0, 3, 3, 8]),
         floats(4),
         floats(9) > 0,
+    )
+
+
+def test_updates_one_after_the_other_share_memory() -> None:
+    check_lowered(
+        """
+        graph @f(%x: f64[n], %i: i64[k]) -> np.f64 if n >= 2 {
+          %one = constant {value = 1.0} : py_float
+          %z = full %one {dtype = f64, shape = [n]} : f64[n]
+          %a = write %one, %z {map = () -> (0)} : f64[n]
+          %b = scatter_add %a, %i, %one {axis = 0} : f64[n]
+          %c = write %one, %b {map = () -> (n - 1)} : f64[n]
+          %y = mul %x, %c : f64[n]
+          %s = reduce_sum %y {axes = [0]} : np.f64
+          return %s
+        }""",
+        floats(9),
+        np.array([0, 3, 3, 8]),
     )
 
 

@@ -18,7 +18,18 @@ EVERY = pytest.mark.parametrize("layout", LAYOUTS)
 BY_DTYPE = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 
 UNARY_ANY = [np.abs, np.square, np.logical_not, np.positive]
-UNARY_FLOAT = [np.floor, np.ceil, np.trunc, np.rint, np.sqrt, np.isnan, np.isinf, np.isfinite, np.signbit, np.reciprocal]
+UNARY_FLOAT = [
+    np.floor,
+    np.ceil,
+    np.trunc,
+    np.rint,
+    np.sqrt,
+    np.isnan,
+    np.isinf,
+    np.isfinite,
+    np.signbit,
+    np.reciprocal,
+]
 BINARY_ANY = [
     np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.fmin, np.equal, np.not_equal, np.less, np.less_equal,
     np.greater, np.greater_equal, np.logical_and, np.logical_or, np.logical_xor,
@@ -78,7 +89,9 @@ def test_binary(dtype, layout):
     compare(functions, x, y, what=f"{dtype} {layout}")
 
 
-@pytest.mark.parametrize("pair", [("C", "F"), ("strided", "C"), ("negative", "F"), ("broadcast", "strided"), ("permuted", "zero_d")])
+@pytest.mark.parametrize(
+    "pair", [("C", "F"), ("strided", "C"), ("negative", "F"), ("broadcast", "strided"), ("permuted", "zero_d")]
+)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_mixed_layouts(pair, dtype):
     rng = np.random.default_rng(3)
@@ -191,7 +204,12 @@ def test_functions_within_their_bound(dtype, layout):
         true = f(x.astype(np.longdouble))
         true = np.where(np.isinf(true.astype(dtype)), true.astype(dtype), true)  # what rounds to infinity is infinity
         off = ulp_distance(got, true, dtype)
-        assert np.max(off) <= max(defn.ulp, 1.0) + 0.01, (name, dtype, np.max(off), np.asarray(x).ravel()[np.argmax(off)])
+        assert np.max(off) <= max(defn.ulp, 1.0) + 0.01, (
+            name,
+            dtype,
+            np.max(off),
+            np.asarray(x).ravel()[np.argmax(off)],
+        )
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -226,5 +244,7 @@ def test_float_powers_with_numpys_fast_paths(dtype):
     for p in (-1, 0, 0.5, 1, 2):
         assert_same_bits(jg.jit(lambda a, p=p: a**p)(x), x**p, f"{dtype} ** {p}")
     x = np.random.default_rng(14).uniform(0.1, 5, 1000).astype(dtype)
-    off = ulp_distance(jg.jit(lambda a: a**2.4)(x), np.power(x.astype(np.longdouble), np.longdouble(dtype.type(2.4))), dtype)
+    off = ulp_distance(
+        jg.jit(lambda a: a**2.4)(x), np.power(x.astype(np.longdouble), np.longdouble(dtype.type(2.4))), dtype
+    )
     assert off.max() <= 1.01

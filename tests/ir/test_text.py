@@ -1,6 +1,6 @@
 """Printer and parser: the same text both ways, and all that a graph holds in it."""
 
-# ruff: noqa: E501 - lines of IR text stay whole
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The verifier: one small bad graph for each invariant, and the text of its error."""
 
-# ruff: noqa: E501 - lines of IR text stay whole
+
 
 from __future__ import annotations
 

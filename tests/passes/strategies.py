@@ -83,7 +83,7 @@ class RandomGraph:
         """Casts, selections, running sums, gathers, concatenations, positions of extremes, reshapes, while loops."""
         kind = self.r.randrange(8)
         x = self.pick(2)
-        emit = lambda name, *operands, **attrs: self.b.apply(REGISTRY[name], *operands, **attrs)[0]  # noqa: E731
+        emit = lambda name, *operands, **attrs: self.b.apply(REGISTRY[name], *operands, **attrs)[0]
         if kind == 0:
             made = emit("cast", self.pick(), dtype=np.dtype(self.r.choice(["f4", "f8"])))
         elif kind == 1:

@@ -1,6 +1,6 @@
 """Golden tests of the passes that clean up: dce, cse, control_flow, invariant_motion, fold."""
 
-# ruff: noqa: E501 - lines of IR text stay whole
+
 
 from __future__ import annotations
 
@@ -646,13 +646,46 @@ def test_large_results_stay_code() -> None:
     check_pass(
         fold,
         """
-        graph @f() -> f64[100] {
-          %a = constant {value = 1.0} : py_float
-          %b = full %a {dtype = f64, shape = [100]} : f64[100]
-          %c = exp %b : f64[100]
+        graph @f() -> f64[70] {
+          %a = constant {value = array f64[1] [1.0]} : f64[1]
+          %b = constant {value = array f64[2] [1.0, 2.0]} : f64[2]
+          %v = view %b {map = (d0: 70) -> (0)} : f64[70]:strided(order=[0], zero=[0])
+          %c = mul %a, %v : f64[70]
           return %c
         }""",
         SAME,
+    )
+
+
+def test_elementwise_ops_of_one_number_throughout_are_fills() -> None:
+    check_pass(
+        fold,
+        """
+        graph @f(%x: f64[n]) -> f64[n] {
+          %a = constant {value = 4.0} : py_float
+          %b = full %a {dtype = f64, shape = [n]} : f64[n]
+          %c = sqrt %b : f64[n]
+          %o = constant {value = f64(1.0)} : np.f64
+          %v = view %o {map = (d0: n) -> ()} : f64[n]:strided(order=[0], zero=[0])
+          %d = sub %c, %v : f64[n]
+          %e = exp %x : f64[n]
+          %g = mul %e, %d : f64[n]
+          return %g
+        }""",
+        """
+        graph @f(%x: f64[n]) -> f64[n] {
+          %a = constant {value = 4.0} : py_float
+          %b = full %a {dtype = f64, shape = [n]} : f64[n]
+          %two = constant {value = f64(2.0)} : np.f64
+          %c = full %two {dtype = f64, shape = [n]} : f64[n]
+          %o = constant {value = f64(1.0)} : np.f64
+          %v = view %o {map = (d0: n) -> ()} : f64[n]:strided(order=[0], zero=[0])
+          %one = constant {value = f64(1.0)} : np.f64
+          %d = full %one {dtype = f64, shape = [n]} : f64[n]
+          %e = exp %x : f64[n]
+          %g = mul %e, %d : f64[n]
+          return %g
+        }""",
     )
 
 

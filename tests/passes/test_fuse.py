@@ -1,6 +1,6 @@
 """Golden tests of fusion."""
 
-# ruff: noqa: E501 - lines of IR text stay whole
+
 
 from __future__ import annotations
 

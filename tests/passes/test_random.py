@@ -1,6 +1,6 @@
 """Random graphs through single passes and the whole pipeline: same meaning, effects in order, text that comes back."""
 
-# ruff: noqa: E501 - lines of IR text stay whole
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Each rewrite rule fires once here, and gives what its law says."""
 
-# ruff: noqa: E501, ISC004 - lines of IR text stay whole
+
 
 from __future__ import annotations
 
@@ -103,6 +103,13 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
     ],
     "copy_of_fresh": [
         ("f64[n]", '%e = exp %x : f64[n]\n%r = copy %e {order = "K"} : f64[n]', "%r = exp %x : f64[n]"),
+    ],
+    "copy_only_read": [
+        (
+            "f64[n]",
+            '%e = exp %x : f64[n]\n%c = copy %e {order = "K"} : f64[n]\n%d = neg %c : f64[n]\n%r = mul %d, %e : f64[n]',
+            "%e = exp %x : f64[n]\n%d = neg %e : f64[n]\n%r = mul %d, %e : f64[n]",
+        ),
     ],
     # casts and kinds
     "cast_to_same": [("f64[n]", "%c = cast %x {dtype = f64} : f64[n]\n%r = exp %c : f64[n]", "%r = exp %x : f64[n]")],

@@ -568,15 +568,28 @@ def test_an_array_has_no_truth():
         Jit(f)(V)
 
 
-def test_swapped_argument_arrays_are_refused():
+def test_swapped_argument_arrays():
     def f(u, v, n):
-        for _ in range(n):
-            v[1:-1] = 0.5 * (u[:-2] + u[2:])
+        for k in range(n):
+            v[1:-1] = 0.5 * (u[:-2] + u[2:]) + k
             u, v = v, u
-        return u.sum()
+        return u.sum(), u * 1
 
-    with pytest.raises(errors.TraceError, match="v is an array of the caller's"):
-        Jit(f)(V.copy(), W.copy(), 5)
+    f_ = check(f, *[(V, W, n) for n in (0, 1, 2, 5, 8)], (vec(9), vec(9, 2), 3))
+    found = ops(f_, V, W, 5)
+    assert found.count("for") == 1
+    assert found.count("copy") == 0
+
+    def g(u, v, tol):
+        error, steps = 1.0, 0
+        for _ in range(u.shape[0]):
+            v[1:-1] = 0.5 * (u[:-2] + u[2:])
+            error = np.max(np.abs(u - v))
+            u, v = v, u
+            steps += 1
+        return error, steps
+
+    check(g, (vec(12), vec(12, 2), 1e-3), (vec(15), vec(15, 2), 1e-3))
 
 
 def test_an_array_left_behind_by_a_loop():
@@ -585,7 +598,7 @@ def test_an_array_left_behind_by_a_loop():
         first = u
         for _ in range(n):
             u[0] = u[0] + 1
-            u, v = v, u
+            u, v = v, u * 2
         return u, first
 
     with pytest.raises(errors.TraceError, match="an array that u stood for before a loop"):
@@ -613,3 +626,24 @@ def test_rebound_then_written():
         return u
 
     check(f, (V, 5), (vec(3), 1))
+
+
+def test_a_name_for_an_array_that_a_branch_writes():
+    def f(x, c):
+        if c > 0:
+            x[0] = 10.0
+            y = x
+        else:
+            y = x + 1
+        return y * 1
+
+    check(f, (V, 1.0), (V, -1.0))
+
+    def g(x, n):
+        y = x * 2
+        for i in range(n):
+            x[i] = 5.0
+            y = x
+        return y.sum()
+
+    check(g, (V, 5), (vec(9), 1))

@@ -47,14 +47,16 @@ class Dumper:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
             except OSError as e:
-                print(f"jitgraph: no dumps in {self.folder}: {e}", file=sys.stderr)
+                sys.stderr.write(f"jitgraph: no dumps in {self.folder}: {e}\n")
                 self.folder = None
             else:
                 return
-        print(text, file=sys.stderr)
+        sys.stderr.write(f"{text}\n")
 
     def after_pass(self, index: int, name: str, graph: Graph, before: int, after: int, wall_ms: float) -> None:
         """Observer of the pipeline: the graph behind a pass, under a line with op counts and time."""
         if self.wants(name):
             changed = f"{before} -> {after} ops" if before != after else f"{after} ops"
-            self.write(index + 1, name, f"# after {name} ({index + 1}): {changed}, {wall_ms:.2f} ms\n{print_graph(graph)}")
+            self.write(
+                index + 1, name, f"# after {name} ({index + 1}): {changed}, {wall_ms:.2f} ms\n{print_graph(graph)}"
+            )

@@ -1,0 +1,275 @@
+"""Elements of values, computed where they are read.
+
+`at(value, index)` emits what computes one element, once for each pair: elementwise ops by their scalar function,
+views and other movement as an index into their operand, creation as constants and indices; what lies in memory is
+loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+from jitgraph import dtypes
+from jitgraph.codegen.loops import Alloc, Bind, CallKernel, Const, DimValue, Function, Load, Operand, Store, Var
+from jitgraph.codegen.lower_scalar import Frame, KernelFrame, LetBuilder, constant
+from jitgraph.codegen.lower_views import Memory, broadcast_index, free_symbols, reindex, reshape_memory, simplify_index
+from jitgraph.errors import InternalError
+from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.graph import Op, Value
+
+if TYPE_CHECKING:
+    from jitgraph.codegen.lower import Lowering
+
+Index: TypeAlias = tuple[DimLike, ...]
+Key: TypeAlias = tuple[Value, Index]
+#: Where a value lies: a scalar, memory, or another value that it stands for and that is computed where it is read.
+Place: TypeAlias = Union[Operand, Memory, Value]
+Finish: TypeAlias = "Callable[[list[Operand]], Operand | Key]"
+
+
+@dataclass(slots=True)
+class Slot:
+    """Where a value computed by this kernel can be read in stages behind `stage`."""
+
+    place: Place
+    stage: int
+
+
+class Evaluator:
+    """Demand-driven evaluation of single elements in one function."""
+
+    def __init__(self, low: Lowering, frame: Frame, places: Mapping[Value, Place]) -> None:
+        self.low = low
+        self.frame = frame
+        self.builder = LetBuilder(frame)
+        self.places = places
+        self.memo: dict[Key, Operand] = {}
+        self.slots: dict[Value, Slot] = {}
+        self.stage = 0
+
+    def at(self, value: Value, index: Index = ()) -> Operand:
+        """The element of `value` at `index`; the work is emitted at the frame's insertion point, once."""
+        memo = self.memo
+        key = (value, index)
+        found = memo.get(key)
+        if found is not None:
+            return found
+        stack = [key]
+        pending: dict[Key, tuple[Sequence[Key], Finish]] = {}
+        while stack:
+            key = stack[-1]
+            if key in memo:
+                stack.pop()
+                continue
+            entry = pending.get(key)
+            if entry is None:
+                entry = pending[key] = self.expand(*key)
+            keys, finish = entry
+            missing = [k for k in keys if k not in memo]
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            made = finish([memo[k] for k in keys])
+            if isinstance(made, tuple):
+                pending[key] = ((made,), _same)
+                continue
+            memo[key] = made
+            stack.pop()
+        return memo[value, index]
+
+    def expand(self, value: Value, index: Index) -> tuple[Sequence[Key], Finish]:
+        """What the element needs first, and how to make it from that."""
+        slot = self.slots.get(value)
+        if slot is not None and not isinstance(slot.place, (Memory, Value)):
+            own = slot.place
+            return (), lambda _: own
+        place = self.place(value)
+        if place is not None:
+            if isinstance(place, Memory):
+                memory = place
+                return (), lambda _: self.load(memory, index)
+            if isinstance(place, Value):
+                return ((place, index),), _same
+            scalar = place
+            return (), lambda _: self.frame.scalar(scalar)
+        op = value.producer
+        if op is None:
+            raise InternalError(f"lower: the block argument {value.name or value.index} has no place")
+        defn = op.defn
+        lower = defn.lower
+        if lower is not None:
+            shape = value.type.shape
+            keys = [(o, index if o.type.shape == shape else broadcast_index(index, o.type.shape)) for o in op.operands]
+            attrs = op.attrs
+            builder = self.builder
+            return keys, lambda args: lower(builder, *args, **attrs)
+        rule = _RULES.get(defn.name)
+        if rule is None:
+            raise InternalError(f"lower: {defn.name} has no value before its kernel ran")
+        return rule(self, op, index)
+
+    def place(self, value: Value) -> Place | None:
+        """Where the value lies already; None: it is computed on demand."""
+        slot = self.slots.get(value)
+        if slot is not None and (self.stage > slot.stage or not isinstance(slot.place, Memory)):
+            return slot.place
+        place = self.places.get(value)  # what is being stored may be a copy of what lies outside
+        return place if place is not None else self.low.places.get(value)
+
+    def load(self, memory: Memory, index: Index) -> Var:
+        buffer, at = simplify_index(memory.buffer, memory.index(index))
+        var = self.frame.var(buffer.dtype)
+        self.frame.body.append(Load(var, self.frame.buffer(buffer), at))
+        return var
+
+    def store(self, memory: Memory, index: Index, value: Operand) -> None:
+        value = self.builder.cast(value, memory.buffer.dtype)
+        self.frame.body.append(self.store_of(memory, index, value))
+
+    def store_of(self, memory: Memory, index: Index, value: Operand) -> Store:
+        buffer, at = simplify_index(memory.buffer, memory.index(index))
+        return Store(self.frame.buffer(buffer), at, value)
+
+    def dim(self, d: DimLike) -> Operand:
+        """The value of a dim as an int64."""
+        if isinstance(d, int):
+            return Const(d, dtypes.I64)
+        var = self.frame.var(dtypes.I64)
+        self.frame.body.append(DimValue(var, d))
+        return var
+
+    def bind(self, value: Operand) -> DimLike:
+        """An integer scalar as a dim."""
+        if isinstance(value, Const):
+            return int(value.value)
+        value = self.builder.cast(value, dtypes.I64)
+        name = self.frame.index()
+        self.frame.body.append(Bind(name, value))
+        return symbol(name)
+
+
+def _same(args: list[Operand]) -> Operand:
+    return args[0]
+
+
+# ------------------------------------------------------------------------------------------- elements of movement ops
+
+
+def _view(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    return ((op.operands[0], op.attrs["map"].index(index)),), _same
+
+
+def _copy(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    return ((op.operands[0], index),), _same
+
+
+def _reshape(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    x = op.operands[0]
+    place = e.place(x)
+    if isinstance(place, Memory):
+        flat = reshape_memory(place, x.type.shape, op.result.type.shape)
+        if flat is not None:
+            return (), lambda _: e.load(flat, index)
+    return ((x, reindex(index, op.result.type.shape, x.type.shape)),), _same
+
+
+def _full(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    dtype = op.result.type.dtype
+    return ((op.operands[0], ()),), lambda args: e.builder.cast(args[0], dtype)
+
+
+def _iota(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    start, step = op.operands
+    dtype = op.result.type.dtype
+
+    def finish(args: list[Operand]) -> Operand:
+        b = e.builder
+        first, by = b.cast(args[0], dtype), b.cast(args[1], dtype)
+        turn = b.cast(e.dim(index[0]), dtype)
+        if not (isinstance(by, Const) and by.value == 1):
+            turn = b.mul(turn, by)
+        zero = isinstance(first, Const) and first.value == 0
+        return turn if zero else b.add(first, turn)
+
+    return ((start, ()), (step, ())), finish
+
+
+def _constant(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    if op.result.type.ndim == 0:
+        const = constant(op.attrs["value"], op.result.type.dtype)
+        return (), lambda _: const
+    table = Memory(e.low.table(op))
+    return (), lambda _: e.load(table, index)
+
+
+def _dim(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    return (), lambda _: e.builder.cast(e.dim(op.attrs["value"]), op.result.type.dtype)
+
+
+def _take(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
+    x, where = op.operands
+    axis, rank = op.attrs["axis"], where.type.ndim
+
+    def finish(args: list[Operand]) -> Key:
+        return x, (*index[:axis], e.bind(args[0]), *index[axis + rank :])
+
+    return ((where, index[axis : axis + rank]),), finish
+
+
+_RULES: dict[str, Callable[[Evaluator, Op, Index], tuple[Sequence[Key], Finish]]] = {
+    "view": _view,
+    "copy": _copy,
+    "reshape": _reshape,
+    "full": _full,
+    "iota": _iota,
+    "constant": _constant,
+    "dim": _dim,
+    "take": _take,
+}
+
+
+def is_virtual(op: Op) -> bool:
+    """Whether elements of the op's result can be computed on demand."""
+    return op.defn.lower is not None or op.defn.name in _RULES
+
+
+# --------------------------------------------------------------------------------------------------- what was emitted
+
+
+def origin_of(ops: Iterable[Op]) -> list[str]:
+    """Names of ops with the user's lines."""
+    return [f"{o.name} @ {o.loc}" if o.loc is not None else o.name for o in ops]
+
+
+def finish_kernel(
+    low: Lowering, group: Evaluator, scalars: Sequence[Value | Operand], name: str, origin: list[str]
+) -> list[Operand]:
+    """Make a function of what was emitted and call it; the scalars wanted of it, in the entry."""
+    frame = group.frame
+    inside = [_scalar_of(group, v) if isinstance(v, Value) else v for v in scalars]
+    if not isinstance(frame, KernelFrame):
+        return inside
+    rows = [Alloc(frame.buffer(b), "row") for b in low.row_buffers]
+    local = {a.buffer.name for a in rows}
+    low.row_buffers.clear()
+    outside = [outer for outer, inner in frame.buffers.values() if inner.name not in local]
+    parameters = [inner for _, inner in frame.buffers.values() if inner.name not in local]
+    body = [*rows, *frame.body]
+    names = free_symbols(body, parameters, inside)
+    function = Function(name, parameters, names, list(frame.scalars.values()), body, inside, origin)
+    low.kernels.append(function)
+    results = tuple(low.frame.var(o.dtype) for o in inside)
+    low.frame.body.append(
+        CallKernel(name, tuple(outside), tuple(symbol(s) for s in names), tuple(frame.scalars), results)
+    )
+    return list(results)
+
+
+def _scalar_of(group: Evaluator, value: Value) -> Operand:
+    slot = group.slots.get(value)
+    if slot is not None and not isinstance(slot.place, (Memory, Value)):
+        return slot.place
+    group.stage += 1
+    return group.at(value, ())

@@ -1,0 +1,410 @@
+"""What a loop carries from turn to turn: names leaf by leaf, storages; and how an attempt compares with the last one."""
+
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from jitgraph import errors
+from jitgraph.ir.graph import Block, Site, Value
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import TensorType
+from jitgraph.pytree import TreeDef, unflatten
+from jitgraph.tensor import Storage, Tensor, lift, set_version, wrap
+from jitgraph.tracing.capture_mode import frame_of, spoil
+from jitgraph.tracing.merging import (
+    UNSET,
+    Scope,
+    at_versions,
+    carried_type,
+    convert,
+    describe,
+    is_value,
+    join,
+    placeholder,
+    same_constant,
+    same_place,
+    structure,
+)
+from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.regions import Opened, Regions, is_the_users, message_of
+from jitgraph.tracing.rewrite import LoopInfo
+
+class Changed(Exception):  # noqa: N818  # an answer
+    """A name changes in a turn to something that its value from before cannot be converted to."""
+
+    def __init__(self, name: str, before: Any, after: Any) -> None:
+        super().__init__(name)
+        self.name, self.before, self.after = name, before, after
+
+
+@dataclass(slots=True)
+class Carried:
+    """A name that a loop carries, leaf by leaf.
+
+    Attributes:
+        tree: structure of its value; None: one leaf.
+        inits: what each leaf is before the loop; None: nothing that a turn looks at.
+        types: the carried type of each leaf; None: a part that stays as it is in `fixed`.
+        read: whether a turn may read the value of the one before.
+        arguments: the block arguments of the attempt.
+    """
+
+    name: str
+    tree: TreeDef | None
+    inits: list[Any]
+    types: list[TensorType | None]
+    fixed: list[Any]
+    read: bool = True
+    arguments: list[Value | None] = field(default_factory=list)
+
+
+def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
+    parts = structure(x)
+    return ([x], None) if parts is None else parts
+
+
+def is_missing(x: Any) -> bool:
+    return type(x) is Poison or x is UNSET
+
+
+def _unchanged(a: Any, b: Any) -> bool:
+    if a is b or same_place(a, b):
+        return True
+    if type(a) is Tensor or type(b) is Tensor:
+        return False
+    if is_value(a) and is_value(b):
+        return same_constant(a, b)
+    return type(a) is type(b) and isinstance(a, str | bytes | tuple | type(None)) and bool(a == b)
+
+
+def _dense(t: TensorType | None) -> TensorType | None:
+    """The type as it is carried: a strided view is copied to C order."""
+    if t is not None and t.kind == "array" and not t.layout.is_dense:
+        return TensorType(t.dtype, t.shape)
+    return t
+
+
+class Region:
+    """What `for` and `while` share: attempts, carried names and storages."""
+
+    traced = True
+
+    def __init__(self, regions: Regions, info: LoopInfo) -> None:
+        self.regions = regions
+        self.mode = regions.mode
+        self.info = info
+        #: A break flag that the operator itself tests: no carried name, and False at the start of each turn.
+        self.own_flag = ""
+        #: Names of arrays that are themselves again at the end of the body: not carried, their storages are.
+        self.pinned: set[str] = set()
+        self.place = regions.mode.locate()
+        self.before: Any = None
+        self.names: dict[str, Carried] = {}
+        self.storages: list[Storage] = []
+        self.attempts = 0
+        self.peeled = False
+        self.results: dict[str, Any] | None = None
+        self.heads: dict[str, Any] = {}
+        self.failure: Exception | None = None
+
+    # --- the start
+
+    def _begin(self, scope: Scope) -> None:
+        """The variables before the loop, and what is likely carried."""
+        self.before = scope
+        self.names.clear()
+        self.storages.clear()
+        for name in self.info.head:
+            if name != self.own_flag:
+                self._carry(name, scope.get(name))
+        for name in self.info.written:
+            value = scope.get(name)
+            if type(value) is Tensor and value.is_traced and value.type.kind == "array" and name not in self.names:
+                self._add_storage(value._storage)
+        for name, tree, types, read in self.regions.decided.get(self._key(), ()):
+            known = self.names.get(name)
+            if known is not None and known.tree == tree:
+                known.types = list(types)
+            elif known is None and all(t is not None for t in types):
+                self._output(name, scope.get(name), tree, list(types), read=read)
+
+    def _key(self) -> Any:
+        """The loop's place and the types that it begins with."""
+        entry = [
+            (n, str(c.tree), tuple(map(str, map(carried_type, c.inits))))
+            for n, c in self.names.items()
+            if c.inits[0] is not None
+        ]
+        return (id(self.before.code), self.info, tuple(sorted(entry)), self.peeled)
+
+    def _carry(self, name: str, value: Any, *, rebound: bool | None = None) -> None:
+        """Carry a name with its value from before, if that is something to carry."""
+        if is_missing(value):
+            return
+        is_array = type(value) is Tensor and value.is_traced and value.type.kind == "array"
+        if name in self.pinned:
+            rebound = False
+        if is_array and not (name in self.info.rebound if rebound is None else rebound):
+            self._add_storage(value._storage)  # written in place: the name stays bound to it
+            return
+        leaves, tree = parts_of(value)
+        types = [_dense(carried_type(x)) for x in leaves]
+        if any(t is not None for t in types):
+            self.names[name] = Carried(name, tree, list(leaves), types, list(leaves))
+
+    def _add_storage(self, storage: Storage) -> None:
+        if storage not in self.storages and storage.value is not None:
+            self.storages.append(storage)
+
+    def _output(
+        self, name: str, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool
+    ) -> None:
+        """Carry a name that has its value from the end of a turn; the one from before if it converts."""
+        old, old_tree = parts_of(before)
+        inits: list[Any] = [None] * len(types)
+        if not is_missing(before) and old_tree == tree and len(old) == len(types):
+            for k, t in enumerate(types):
+                have = carried_type(old[k])
+                joined = None if t is None or have is None else join(self.mode, have, t)
+                if joined is not None:
+                    inits[k], types[k] = old[k], joined
+        self.names[name] = Carried(name, tree, inits, [_dense(t) for t in types], [None] * len(types), read)
+
+    def _arguments(self, block: Block, *, bind: bool) -> None:
+        """Block arguments for all that is carried; names and storages are bound to them."""
+        for carried in self.names.values():
+            shown = "" if carried.name.startswith("_jg_") else carried.name
+            carried.arguments = [None if t is None else block.add_arg(t, shown) for t in carried.types]
+        for storage in self.storages:
+            argument = block.add_arg(storage.value.type, storage.value.name)
+            if bind:
+                set_version(storage, argument)
+        if bind:
+            self.heads = {n: self._bind(c, c.arguments) for n, c in self.names.items() if c.read}
+
+    def _bind(self, carried: Carried, values: Sequence[Value | None]) -> Any:
+        """The Python value of a carried name, made of graph values."""
+        leaves = [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
+        return leaves[0] if carried.tree is None else unflatten(carried.tree, leaves)
+
+    def get(self, name: str) -> Any:
+        """While a turn is traced the value at its start, after the loop the result."""
+        if self.results is not None:
+            return self.results[name] if name in self.results else self.before.get(name)
+        if name == self.own_flag:
+            return False
+        return self.heads[name] if name in self.heads else self.before.get(name)
+
+    # --- the end of a turn
+
+    def _compare(self, scope: Scope) -> bool:
+        """Compare the names at the end of a turn with what was carried; False if another attempt is needed.
+
+        Raises:
+            Changed: another attempt will not do.
+        """
+        fits = True
+        for name in dict.fromkeys((*self.info.head, *self.info.after)):
+            if name != self.own_flag:
+                carried = self.names.get(name)
+                end = scope.get(name)
+                known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
+                fits = known and fits
+        return fits
+
+    def _compare_new(self, name: str, end: Any) -> bool:
+        """A name that is not carried yet."""
+        before = self.before.get(name)
+        if is_missing(end) or _unchanged(before, end):
+            return True
+        leaves, tree = parts_of(end)
+        types = [carried_type(x) for x in leaves]
+        is_read = name in self.info.head
+        if is_read and not is_missing(before):
+            if type(before) is Tensor and type(end) is Tensor:
+                self._carry(name, before, rebound=True)
+                return False
+            raise Changed(name, before, end)
+        if name not in self.info.after and not is_read:
+            return True
+        if any(
+            t is None for t in types
+        ):  # text, objects: no run-time value; they stay what they are if they are static
+            return True
+        self._output(name, before, tree, types, read=is_read)
+        return False
+
+    def _compare_carried(self, carried: Carried, end: Any) -> bool:
+        if is_missing(end):
+            return True
+        leaves, tree = parts_of(end)
+        if tree != carried.tree:
+            raise Changed(carried.name, self.before.get(carried.name), end)
+        fits = True
+        for k, x in enumerate(leaves):
+            t, have = carried.types[k], carried_type(x)
+            if t is None:
+                if not _unchanged(carried.fixed[k], x):
+                    raise Changed(carried.name, carried.fixed[k], x)
+            elif have != t:
+                joined = None if have is None else join(self.mode, t, have)
+                if joined is None:
+                    raise Changed(carried.name, t, x)
+                joined = _dense(joined)
+                if joined != t:
+                    carried.types[k] = joined
+                    fits = False
+        return fits
+
+    def _fail_type(self, change: Changed) -> NoReturn:
+        name = change.name
+        shown = "the value that the function returns" if name.startswith("_jg_") else name
+        before = str(change.before) if isinstance(change.before, TensorType) else describe(change.before)
+        raise errors.TraceError(
+            errors.describe(
+                f"{shown} changes its type in a loop: {before} at the start of a turn, {describe(change.after)} at its end",
+                self.place,
+                remedy=f"give {shown} its final type before the loop, e.g. 0.0 for 0, or an array of the right shape.",
+            )
+        )
+
+    # --- the operator
+
+    def _inits(self) -> list[Value]:
+        """The values from before the loop, converted; emitted at the builder's place."""
+        found: list[Value] = []
+        for carried in self.names.values():
+            for init, t in zip(carried.inits, carried.types, strict=True):
+                if t is not None:
+                    found.append(
+                        placeholder(self.mode, t) if init is None else convert(self.mode, lift(self.mode, init), t)
+                    )
+        return found + [s.value for s in self.storages]
+
+    def _ends(self, scope: Scope, changed: dict[Storage, Any]) -> list[Value]:
+        """The values at the end of a turn, converted; emitted at the builder's place."""
+        found: list[Value] = []
+        for carried in self.names.values():
+            end = scope.get(carried.name)
+            leaves = [None] * len(carried.types) if is_missing(end) or self.failure else parts_of(end)[0]
+            for x, t, argument in zip(leaves, carried.types, carried.arguments, strict=True):
+                if t is not None and argument is not None:
+                    with at_versions(changed):
+                        found.append(argument if x is None else convert(self.mode, lift(self.mode, x), t))
+        return found + [changed[s] for s in self.storages]
+
+    def _deliver(self, results: Sequence[Value], scope: Scope) -> None:
+        """Bind names and storages to the results of the operator."""
+        at = 0
+        bound: dict[str, Any] = {}
+        for carried in self.names.values():
+            values: list[Value | None] = []
+            for t in carried.types:
+                values.append(None if t is None else results[at])
+                at += t is not None
+            for v in values:
+                if v is not None and not v.name and not carried.name.startswith("_jg_"):
+                    v.name = carried.name
+            bound[carried.name] = self._bind(carried, values)
+            leaf = carried.inits[0]
+            if (
+                type(leaf) is Tensor
+                and leaf.type.kind == "array"
+                and type(bound[carried.name]) is Tensor
+                and self._may_skip()
+            ):
+                self.mode.watch(bound[carried.name]._storage, [leaf._storage])
+        for storage in self.storages:
+            if storage.value.name and not results[at].name:
+                results[at].name = storage.value.name
+            set_version(storage, results[at])
+            at += 1
+        for name in self.info.after:
+            if name not in bound:
+                bound[name] = scope.get(name)
+        self.results = bound
+
+    def _spoil_written(self) -> None:
+        """A name bound to another array in each turn, and written through: the array from before is left behind.
+
+        Raises:
+            TraceError: it is an argument, or comes from outside: the caller would miss the writes.
+        """
+        for name, carried in self.names.items():
+            head, init = self.heads.get(name), carried.inits[0]
+            if (
+                type(head) is not Tensor
+                or type(init) is not Tensor
+                or head._storage.value is carried.arguments[0]
+                or carried.tree is not None
+            ):
+                continue
+            storage = init._storage
+            if storage.origin is not None:
+                self.mode.fail(
+                    f"{name} is an array of the caller's, is written to, and stands for another array in the next turn of the loop",
+                    f"work on copies ({name} = {name}.copy()) and write the result back after the loop.",
+                )
+            spoil(
+                self.mode, storage, f"an array that {name} stood for before a loop, which wrote to it and then bound {name} to another one",
+                "use the variables that the loop leaves, or a copy made before it.",
+            )  # fmt: skip
+
+    @staticmethod
+    def _is_whole(x: Any) -> bool:
+        """A traced array that is all of its storage."""
+        return type(x) is Tensor and x.is_traced and x.type.kind == "array" and not x._steps
+
+    def _is_bound_anew(self, name: str, carried: Carried) -> bool:
+        """A name that stands for another array in each turn, and stood for a whole one before the loop."""
+        return carried.tree is None and self._is_whole(carried.inits[0]) and self._is_whole(self.heads.get(name))
+
+    def _may_skip(self) -> bool:
+        """Whether the loop may have no turn."""
+        return True
+
+    def _needs_turn(self) -> str:
+        """A name whose type or value behind the loop holds only after a turn; "" if there is none."""
+        for name, carried in self.names.items():
+            if name not in self.info.after or name.startswith("_jg_"):
+                continue
+            for init, t in zip(carried.inits, carried.types, strict=True):
+                have = None if init is None else carried_type(init)
+                if t is not None and (
+                    have is None or have.dtype != t.dtype or have.kind != t.kind or have.kind == "array"
+                ):
+                    return name
+        return ""
+
+    def _remember(self) -> None:
+        self.regions.decided[self._entry_key] = [(n, c.tree, tuple(c.types), c.read) for n, c in self.names.items()]
+
+    _entry_key: Any = None
+
+    def caught(self, error: Exception) -> bool:
+        """Whether an exception that leaves the body is one that the compiled code shall raise in its turn."""
+        opened = self._opened()
+        if opened is None:
+            return False
+        if not is_the_users(error):
+            self.regions.close(opened, failed=True)
+            self.regions.failed = error
+            return False
+        self.failure = error
+        graph = self.mode.builder.graph
+        graph.sites.append(
+            Site(type(error).__name__, message_of(error), frame_of(error)[1] or self.mode.locate(), type(error))
+        )
+        self.mode.emit_effect("raise", [], site=len(graph.sites) - 1)
+        return True
+
+    def _opened(self) -> Opened | None:
+        return None
+
+    def _yield(self, values: Sequence[Value]) -> None:
+        self.mode.builder.emit(REGISTRY["yield"], values, ())
+
+
