@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 mpmath.mp.dps = 60
 TARGET: Final = Path(__file__).parent.parent / "jitgraph" / "codegen" / "vecmath" / "coefficients.py"
-HEADER: Final = '''"""Polynomial coefficients, lowest degree first; made by bench/vecmath_fit.py, not to be edited by hand."""
+HEADER: Final = '''\
+"""Polynomial coefficients, lowest degree first; made by bench/vecmath_fit.py, not to be edited by hand."""
 
 from __future__ import annotations
 
@@ -278,9 +279,9 @@ def fits() -> list[Fit]:
         fifth = (3 - 2 * ROOT) ** 2
         add("POW_ATANH", "atanh(s) = s (1 + z/3 + z^2 P(z)), z = s^2", (0, 6), (mpf(0), fifth),
             of_square(lambda s: (mpmath.atanh(s) / s - 1 - s**2 / 3) / s**4, mpf(1) / 5), lambda z: z**2)  # fmt: skip
-        add("POW_LOG2", "log2((1 + s) / (1 - s)) = s P(z), z = s^2; for results in float", (0, 5), (mpf(0), fifth),
-            of_square(lambda s: 2 * mpmath.atanh(s) / s / LN2, 2 / LN2), lambda _: mpf(1) / 3)  # fmt: skip
-        add("POW_EXP2", "2^r = P(r); for results in float", (0, 7), (-HALF, HALF),
+        add("POW_LOG2", "log2(1 + f) = f P(f); for results in float", (0, 12), (1 / ROOT - 1, ROOT - 1),
+            at(lambda f: mpmath.log1p(f) / f / LN2, 1 / LN2), at(lambda f: LN2 * f / mpmath.log1p(f), LN2))  # fmt: skip
+        add("POW_EXP2", "2^r = P(r); for results in float", (0, 6), (-HALF, HALF),
             lambda r: mpmath.power(2, r), lambda r: mpmath.power(2, -r))  # fmt: skip
     return made
 

@@ -12,12 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jitgraph import errors
 from jitgraph.cache.memory import Specialisations
 from jitgraph.compiler import Stages, apply_options
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.options import JitOptions
+from jitgraph.pytree import TreeDef
 from jitgraph.specialise import MISS, RUN_PLAIN, Plain, Specialisation
 from jitgraph.tensor import current_mode
 from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace
@@ -26,6 +29,8 @@ from jitgraph.tracing.leaves import TAPED, CallSpec
 if TYPE_CHECKING:
     from jitgraph.observe.explain import Explanation
 
+#: Classes that are leaves wherever they stand.
+_LEAVES = frozenset((np.ndarray, float, int, np.float64, np.float32, np.int64))
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
@@ -45,6 +50,7 @@ class Dispatcher:
         self.name: str = getattr(fn, "__qualname__", None) or type(fn).__name__
         self.spec = CallSpec(fn, options.static_argnames)
         self.trace_options = TraceOptions(static_argnames=options.static_argnames, specialize=options.specialize or "")
+        self._flat: dict[int, TreeDef] = {}
         self.cache: Specialisations[Specialisation | Plain] = Specialisations(config.entries)
 
     def __call__(self, args: Args, kwargs: Kwargs) -> Any:
@@ -56,7 +62,7 @@ class Dispatcher:
         """
         if config.disable_jit or current_mode() is not None:
             return self.fn(*args, **kwargs)
-        leaves, tree = self.spec.flatten(args, kwargs)
+        leaves, tree = self._flatten(args, kwargs)
         key = call_key(leaves, tree, self.trace_options.specialize)
         if config.check if self.options.check is None else self.options.check:
             from jitgraph.observe.check import check_graph
@@ -72,6 +78,18 @@ class Dispatcher:
         else:
             result = self._miss(key, leaves, args, kwargs)
         return self.fn(*args, **kwargs) if result is RUN_PLAIN else result
+
+    def _flatten(self, args: Args, kwargs: Kwargs) -> tuple[list[Any], TreeDef]:
+        """Leaves and structure of a call; arrays and numbers in positions, the usual case, take a short way."""
+        if kwargs or self.spec.static:
+            return self.spec.flatten(args, kwargs)
+        for x in args:
+            if type(x) not in _LEAVES:
+                return self.spec.flatten(args, kwargs)
+        tree = self._flat.get(len(args))
+        if tree is None:
+            tree = self._flat[len(args)] = self.spec.flatten(args, kwargs)[1]
+        return list(args), tree
 
     def _miss(self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs) -> Any:
         """Make the specialisation that is missing, and call through it; on Tensors of the tape become one operation."""

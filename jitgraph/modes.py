@@ -67,8 +67,11 @@ class TraceMode:
         if _ELEMENTWISE in defn.traits and len(values) > 1:
             values = self.broadcast(values, defn.name)
             for v in values:
-                if v.type.kind == "py_int" and defn.name not in _COMPARISONS:
-                    self._check_weak_integers(values)
+                if v.type.kind == "py_int":
+                    if defn.name in _COMPARISONS:
+                        defn, values = self._compare_weak_integers(defn, values)
+                    else:
+                        self._check_weak_integers(values)
                     break
         try:
             return self.builder.apply(defn, *values, **attrs)
@@ -356,6 +359,31 @@ class TraceMode:
         for v in values:
             if v.type.kind == "py_int":
                 self.check_fits(v, dtype)
+
+    def _compare_weak_integers(self, defn: OpDef, values: Sequence[Value]) -> tuple[OpDef, Sequence[Value]]:
+        """An integer compared with a Python int that its dtype may not hold: exact, as in NumPy (`uint8 < 300`)."""
+        k = 0 if values[0].type.kind == "py_int" else 1
+        weak, strong = values[k], values[1 - k]
+        dtype = strong.type.dtype
+        if strong.type.is_python or dtype.kind not in "iu" or dtype == np.int64:
+            return defn, values
+        info = np.iinfo(dtype)
+        known = constant_of(weak)
+        if known is not None and info.min <= known <= info.max:
+            return defn, values
+        if known is not None:  # the answer is the same for all elements
+            greater = (known < info.min) == (k == 1)
+            holds = defn.name in (("gt", "ge", "ne") if greater else ("lt", "le", "ne"))
+            return REGISTRY["eq" if holds else "ne"], [strong, strong]
+        apply = self.builder.apply
+        if dtype != np.uint64:
+            wide = apply(REGISTRY["cast"], strong, dtype=np.dtype(np.int64))[0]
+            return defn, [weak, wide] if k == 0 else [wide, weak]
+        found = apply(defn, *values)[0]
+        negative = apply(REGISTRY["lt"], weak, 0)[0]
+        if defn.name in (("gt", "ge", "ne") if k == 1 else ("lt", "le", "ne")):
+            return REGISTRY["logical_or"], [found, negative]
+        return REGISTRY["logical_and"], [found, apply(REGISTRY["logical_not"], negative)[0]]
 
     def check_fits(self, value: Value, dtype: np.dtype) -> None:
         """A Python int must fit an integer dtype: known ones now, others by a check that reruns the call in Python."""

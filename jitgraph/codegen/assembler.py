@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
 FLOAT_BITS: Final = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 COLD: Final = (1, 4000)  # branch weights: the first target is hardly ever taken
@@ -153,7 +153,7 @@ class Assembler:
         self._flags = f"{flags} " if flags else ""
 
     @contextmanager
-    def strict(self) -> Iterator[None]:
+    def strict(self) -> Generator[None]:
         """No fast-math flags inside: for code whose rounding errors are part of the algorithm."""
         flags, self._flags = self._flags, ""
         try:
@@ -361,10 +361,10 @@ class Assembler:
         kind = yes.type
         return self.define(f"select {flags}{condition.typed}, {kind} {yes.text}, {kind} {no.text}", yes.ty, yes.lanes)
 
-    def float_intrinsic(self, name: str, *operands: V) -> V:
+    def float_intrinsic(self, name: str, x: V, *others: V) -> V:
         """`llvm.{name}` of operands of one floating-point type, which is the result's too."""
-        operands = self._agree_all(name, operands) if len(operands) > 1 else operands
-        ty, lanes = operands[0].ty, operands[0].lanes
+        operands = self._agree_all(name, (x, *others)) if others else (x,)
+        _, ty, lanes = operands[0]
         symbol = f"llvm.{name}.{intrinsic_suffix(ty, lanes)}"
         kind = llvm_type(ty, lanes)
         if symbol not in self._declared:

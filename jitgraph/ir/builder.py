@@ -154,8 +154,8 @@ class Builder:
             return known
         env: dict[str, int] = {}
         for name in {**symbols(a), **symbols(b)}:
-            symbol = self.graph.symbols[name]
-            if symbol.origin != "arg" or symbol.hint is None:
+            symbol = self.graph.symbols.get(name)
+            if symbol is None or symbol.origin != "arg" or symbol.hint is None:
                 raise Undecided(f"{a} {relation} {b}")
             env[name] = symbol.hint
         guard, swapped, negated = _GUARDS[relation]
@@ -181,7 +181,7 @@ class Builder:
 
     def _not_one(self, a: DimLike, b: DimLike) -> bool:
         name = as_symbol(a) if b == 1 else None
-        return name is not None and self.graph.symbols[name].not_one
+        return name is not None and name in self.graph.symbols and self.graph.symbols[name].not_one
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         defn = REGISTRY.get(name)

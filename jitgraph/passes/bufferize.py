@@ -189,6 +189,7 @@ class _Bufferize:
     # -------------------------------------------------------------------------------------------------------- kernels
 
     def _kernel(self, op: Op) -> None:
+        op = self._read_where_written(op)
         region = op.regions[0]
         updates = [o for o in region.ops() if o.name in UPDATES]
         bases: dict[Value, Op] = {}
@@ -213,6 +214,70 @@ class _Bufferize:
                 self._join(result, self.root[op.operands[base.index]])
             else:
                 self._next_version(result, self.root[op.operands[base.index]])
+
+    def _read_where_written(self, op: Op) -> Op:
+        """A result that the kernel also writes is not stored twice: it is read there, unless overwritten before."""
+        values = op.regions[0].terminator.operands
+        kept = list(range(len(values)))
+        for k, written in enumerate(values):
+            write = written.producer
+            if write is None or write.name != "write" or write.operands[0] not in values:
+                continue
+            j = values.index(write.operands[0])
+            value, target = values[j], write.attrs["map"]
+            if j not in kept or value.type.shape != target.shape or value.type.dtype != written.type.dtype:
+                continue
+            readers = [self._position(user, op) for user in op.results[j].users()]
+            known = [r for r in readers if r is not None]
+            if len(known) < len(readers) or not self._unwritten_until(op, k, max(known, default=0.0)):
+                continue
+            kept.remove(j)
+            view = Op(REGISTRY["view"], (op.results[k],), (value.type,), {"map": target}, (), op.loc)
+            assert op.block is not None
+            op.block.insert_after(op, view)
+            self.number[view] = self.number[op] + 1
+            op.results[j].replace_all_uses_with(view.result)
+        return op if len(kept) == len(values) else self._with_results(op, kept)
+
+    def _position(self, user: Op, op: Op) -> float | None:
+        """The last moment at which `user`, somewhere behind `op`, reads; None if that is unknown or in another turn."""
+        if user.name in ("yield", "return"):
+            return None
+        while user.block is not op.block:
+            if user.block is None or user.block.parent is None:
+                return None
+            user = user.block.parent
+        return self.number[user] if not user.regions or user.name == "kernel" else None
+
+    def _unwritten_until(self, op: Op, k: int, last: float) -> bool:
+        """Whether the storage of a result of `op` is not overwritten before the position `last`, nor there."""
+        stack = [op.results[k]]
+        while stack:
+            for user, i in stack.pop().uses:
+                if user.name in _ALIASES:
+                    stack.append(user.result)
+                elif user.name == "kernel":
+                    if self.number[user] <= last and _overwrites(user.regions[0], user.regions[0].args[i]):
+                        return False
+                elif (user.regions or UPDATES.get(user.name) == i) and self.number[user] <= last:
+                    return False
+        return True
+
+    def _with_results(self, op: Op, kept: list[int]) -> Op:
+        """`op` without the results that nobody uses any more."""
+        end = op.regions[0].terminator
+        end.set_operands([end.operands[k] for k in kept])
+        regions, op.regions = op.regions, []
+        smaller = Op(op.defn, list(op.operands), [op.results[k].type for k in kept], op.attrs, regions, op.loc)
+        assert op.block is not None
+        op.block.insert_before(op, smaller)
+        self.number[smaller] = self.number[op]
+        for new, k in zip(smaller.results, kept, strict=True):
+            op.results[k].replace_all_uses_with(new)
+            new.name = new.name or op.results[k].name
+        self.graph.erase(op)
+        self.changed = True
+        return smaller
 
     def _copy_base(self, op: Op, arg: Value, reason: str) -> None:
         """Give the updates of a kernel a copy to write into; reads of the old elements stay."""
@@ -420,6 +485,11 @@ class _Cone:
             any(p == q and p.axis == row for p, q in zip(read.axes, self.target.axes, strict=True))
             for row in range(self.rows)
         )
+
+
+def _overwrites(region: Block, arg: Value) -> bool:
+    """Whether a kernel updates the storage of its argument."""
+    return any(o.name in UPDATES and storage_root(o.operands[UPDATES[o.name]]) is arg for o in region.ops())
 
 
 def _is_base(op: Op, k: int) -> bool:

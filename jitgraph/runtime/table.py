@@ -7,7 +7,6 @@ BLAS gets callbacks onto `np.dot`, which are slow per call but right.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -41,9 +40,9 @@ def blas_name() -> str:
 
 
 def _libm() -> ctypes.CDLL:
-    for name in (None, "libm.so.6", "m", "msvcrt"):
+    for name in (None, "libm.so.6", "libm.dylib", "msvcrt"):
         try:
-            library = ctypes.CDLL(ctypes.util.find_library(name) if name == "m" else name)
+            library = ctypes.CDLL(name)
         except (OSError, TypeError):
             continue
         if hasattr(library, "atan2f"):

@@ -12,11 +12,21 @@ from typing import Any
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.source import SourceLoc
-from jitgraph.tensor import Storage, set_version
+from jitgraph.tensor import Storage, lift, set_version
 from jitgraph.tracing.capture_mode import frame_of
 from jitgraph.tracing.merging import Merge, caller_scope
 from jitgraph.tracing.regions import Opened, Regions, defined_in, discard, is_cheap, is_the_users, message_of, splice
 from jitgraph.tracing.rewrite import BranchInfo
+
+
+@dataclass(slots=True)
+class Raised:
+    """An exception that leaves a side: its class, message (a format string) with the values it shows, and place."""
+
+    kind: type[Exception]
+    message: str
+    values: list[Value]
+    place: SourceLoc | None
 
 
 @dataclass(slots=True)
@@ -26,8 +36,9 @@ class Side:
     block: Block
     scope: Any = None
     storages: dict[Storage, Any] = field(default_factory=dict)
-    #: (exception class, message, place) if it raises.
-    raised: tuple[type, str, SourceLoc | None] | None = None
+    #: Objects of the user's classes that it made, by identity.
+    born: dict[int, Any] = field(default_factory=dict)
+    raised: Raised | None = None
 
 
 class Branch:
@@ -84,7 +95,15 @@ class Branch:
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
-        side.raised = (type(error), message_of(error), frame_of(error)[1])
+        mode = self.regions.mode
+        message, shown = message_of(error, mode)
+        side.raised = Raised(type(error), message, [lift(mode, x) for x in shown], frame_of(error)[1])
+        if any(s.origin is not None for s, _ in mode.journal[opened.journal :]):
+            self.regions.failed = None
+            mode.fail(
+                "a branch writes to an array of the caller's and then raises an error",
+                "raise before the write, or write before the test.",
+            )
         return True
 
     def leave(self, names: dict[str, Any]) -> None:
@@ -98,6 +117,9 @@ class Branch:
             self.results = {n: scope.get(n) for n in self.info.names}
             return
         assert self.opened is not None
+        if side.raised is None:
+            self.regions.check_variables(self.opened, scope, self.info.assigned)
+            side.born = self.opened.born
         side.storages = self.regions.close(self.opened, failed=side.raised is not None)
         if len(self.sides) == 2 and side.raised is not None:
             first = self.sides[0]
@@ -121,23 +143,33 @@ class Branch:
         """Raise the error of `side` unless the predicate is `holds`."""
         assert side.raised is not None
         mode = self.regions.mode
-        kind, message, place = side.raised
+        raised = side.raised
         condition = self.predicate
-        discarded = not any(op.defn.has(Trait.ORDERED) or op.regions for op in side.block.ops())
-        site = Site(kind.__name__, message, place or self.place, kind)
-        if discarded:
+        plain = not any(op.defn.has(Trait.ORDERED) or op.regions for op in side.block.ops())
+        plain = plain and not any(defined_in(v, side.block) for v in raised.values)
+        if mode.is_handled(raised.kind):  # the user's `except` is left to Python
+            discard(side.block)
+            if not holds:
+                condition = mode.builder.apply(REGISTRY["logical_not"], condition)[0]
+            mode.check(condition, mode.rerun_site(raised.kind.__name__), f"{raised.kind.__name__} is handled in Python")
+            return
+        site = Site(raised.kind.__name__, raised.message, raised.place or self.place, raised.kind)
+        if plain:
             discard(side.block)
             if not holds:
                 condition = mode.builder.apply(REGISTRY["logical_not"], condition)[0]
             mode.builder.graph.sites.append(site)
             mode.builder.emit(
-                REGISTRY["check"], [condition], (), {"site": len(mode.builder.graph.sites) - 1, "order": self.order}
+                REGISTRY["check"],
+                [condition, *raised.values],
+                (),
+                {"site": len(mode.builder.graph.sites) - 1, "order": self.order},
             )
             return
         mode.builder.graph.sites.append(site)
         block = mode.builder.block
         mode.builder.at_end(side.block)
-        mode.emit_effect("raise", [], site=len(mode.builder.graph.sites) - 1)
+        mode.emit_effect("raise", raised.values, site=len(mode.builder.graph.sites) - 1)
         mode.builder.emit(REGISTRY["yield"], [], ())
         other = Block()
         mode.builder.at_end(other).emit(REGISTRY["yield"], [], ())
@@ -149,9 +181,12 @@ class Branch:
         """Whatever the test, an error follows."""
         mode = self.regions.mode
         self._check(self.sides[0], holds=False)
-        kind, message, place = self.sides[1].raised or (RuntimeError, "", None)
+        raised = self.sides[1].raised
+        assert raised is not None
         discard(self.sides[1].block)
-        mode.builder.graph.sites.append(Site(kind.__name__, message, place or self.place, kind))
+        mode.builder.graph.sites.append(
+            Site(raised.kind.__name__, raised.message, raised.place or self.place, raised.kind)
+        )
         never = mode.builder.constant(False)
         mode.emit_effect("check", [never], site=len(mode.builder.graph.sites) - 1)
         self.results = {n: self.before.get(n) for n in self.info.names}
@@ -165,7 +200,7 @@ class Branch:
         def is_outer(storage: Storage) -> bool:
             return not (defined_in(storage.value, a.block) or defined_in(storage.value, b.block))
 
-        merge = Merge(mode, (a.block, b.block), is_outer, (a.storages, b.storages))
+        merge = Merge(mode, (a.block, b.block), is_outer, (a.storages, b.storages), (a.born, b.born))
         plans: dict[str, Callable[[Any], Any]] = {}
         for name in self.info.names:
             value_b = self.before.get(name) if name in self.info.kept else b.scope.get(name)

@@ -3,8 +3,8 @@
     trace(fn, args, kwargs, TraceOptions()) -> Trace
 
 Each dynamic leaf of the call (array, NumPy scalar, Python int or float) is one graph argument, hidden arguments follow.
-The function runs as a rewritten copy (`rewrite`), in a `CaptureMode` whose builder makes the graph. What was learnt on the
-way (Python needs the value of a number; a guarded number is stored) restarts the trace with that decision.
+The function runs as a rewritten copy (`rewrite`), in a `CaptureMode` whose builder makes the graph. What was learnt on
+the way (Python needs the value of a number; a guarded number is stored) restarts the trace with that decision.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -22,16 +22,13 @@ from jitgraph import errors, pytree
 from jitgraph.config import config
 from jitgraph.ir import builder as ir_builder
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.dims import DimLike, symbol, symbols
-from jitgraph.ir.graph import Graph, Result, Symbol, Value
+from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.graph import Graph, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import IndexMap
-from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef
 from jitgraph.source import SourceLoc
-from jitgraph.tensor import Ratio, Storage, Tensor, lift, make, plain, read, use_mode
+from jitgraph.tensor import Storage, Tensor, lift, make, plain, use_mode
 from jitgraph.tracing.capture_mode import CaptureMode, Restart, frame_of
-from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import MISSING, Cell, Global, Guard, HiddenArg, Place, Replay
 from jitgraph.tracing.leaves import (
     SIZE_NAMES,
@@ -45,8 +42,8 @@ from jitgraph.tracing.leaves import (
     type_of_leaf,
 )
 from jitgraph.tracing.outside import Outside
-from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.regions import sweep
+from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer
 
 _RESTARTS = 40
@@ -182,7 +179,8 @@ class _Decisions:
             if restart.fix in self.lifted:
                 raise errors.TraceError(
                     errors.describe(
-                        f"Python needs the value of {restart.fix}, which the function also changes: each call would be traced anew",
+                        f"Python needs the value of {restart.fix}, which the function also changes: "
+                        "each call would be traced anew",
                         remedy="pass it as an argument and return the new value.",
                     )
                 )
@@ -220,7 +218,6 @@ class _Capture:
         self.arg_leaves: list[int] = []
         self.tensors = False
         self.inputs: list[Storage] = []
-        self._known: set[str] | None = None
 
     # --- arguments
 
@@ -359,7 +356,7 @@ class _Capture:
             replays.append(Replay(place, len(values), len(leaves), tree))
             values += leaves
         returned: list[Value] = []
-        self._results(values, returned)
+        Results(self.outside, self.tensors).record(values, returned)
         written = [s for s in self.inputs if s.origin is not None and s.value is not self.graph.args[s.origin]]
         for s in written:
             if s.value is None:
@@ -367,10 +364,10 @@ class _Capture:
         writes = tuple(s.origin for s in written if s.origin is not None)
         self.mode.builder.emit(REGISTRY["return"], [*returned, *(s.value for s in written)], (), {"mutates": writes})
         hidden = sorted(self.outside.hidden, key=lambda h: h.index)
-        hidden = self._pruned(hidden)
+        hidden, names = prune(self.graph, hidden, self.names)
         self.graph.hidden = [h.name for h in hidden]
         return Trace(
-            self.graph, self.tree, self.keys, alias_pattern(self.leaves), tuple(self.arg_leaves), tuple(self.names),
+            self.graph, self.tree, self.keys, alias_pattern(self.leaves), tuple(self.arg_leaves), tuple(names),
             {k: self.leaves[k] for k in sorted(self.decisions.static_leaves)}, out_tree, hidden, replays, self.outside.guards,
             self.graph.body.terminator.attrs["mutates"], self.outside.also_arguments, [x for x, k in zip(self.leaves, self.keys, strict=True) if not is_dynamic(k)],
         )  # fmt: skip
@@ -390,209 +387,6 @@ class _Capture:
             self.outside.lift_if_stored(place.text)
             found.append((place, value))
         return found
-
-    def _results(self, values: list[Any], returned: list[Value]) -> None:
-        """`graph.results` for each leaf; views of fresh arrays come with their bases as further leaves."""
-        results = self.graph.results
-        bases: dict[Storage, int] = {}
-        for k, x in enumerate(values):
-            if (
-                type(x) is Tensor
-                and x.is_traced
-                and x.type.kind == "array"
-                and not x._steps
-                and x._storage.origin is None
-            ):
-                bases.setdefault(x._storage, k)
-        extra: list[Storage] = []
-        total = len(values)
-        for k, x in enumerate(values):
-            results.append(self._result(k, x, returned, bases, extra, total))
-        for storage in extra:
-            returned.append(storage.value)
-            results.append(Result("fresh", len(returned) - 1, tensor=self.tensors))
-
-    def _result(
-        self, k: int, x: Any, returned: list[Value], bases: dict[Storage, int], extra: list[Storage], total: int
-    ) -> Result:
-        if type(x) is Poison:
-            x.fail()
-        if type(x) is not Tensor and isinstance(x, np.ndarray):
-            x = self.outside.known_array(x)
-        if type(x) is not Tensor:
-            self._check_static(x)
-            return Result("static", value=x)
-        if not x.is_traced:
-            return Result("static", value=x)
-        if x._storage.mode is not self.mode:
-            x._storage.mode.apply(None, (), {})  # type: ignore[arg-type]  # stale, or of another trace: says so
-        t = x.type
-        storage = x._storage
-        dim = x._dim
-        if t.kind != "array":
-            if isinstance(dim, Ratio) or dim is None:
-                return self._scalar(x, returned)
-            if self._is_size(dim):
-                return Result("dim", dim=dim)
-            return self._fresh(read(x), returned)
-        steps = x._steps
-        if storage.origin is not None and storage.origin >= 0:
-            if not steps:
-                return Result("argument", storage.origin, tensor=self.tensors)
-            if self._are_sizes(steps):
-                return Result("view_of_argument", storage.origin, steps, tensor=self.tensors)
-            return self._fresh(read(x), returned)
-        if not steps:
-            if bases[storage] != k:
-                return Result("view_of_result", bases[storage], (), tensor=self.tensors)
-            return self._fresh(storage.value, returned)
-        if not self._are_sizes(steps):
-            return self._fresh(read(x), returned)
-        base = bases.get(storage)
-        if base is None:
-            base = total + len(extra)
-            extra.append(storage)
-            bases[storage] = base
-        return Result("view_of_result", base, steps, tensor=self.tensors)
-
-    def _fresh(self, value: Value, returned: list[Value]) -> Result:
-        """A new array or scalar; values that are arguments themselves are copied."""
-        if value.type.kind == "array" and (value.block is self.graph.body or any(v is value for v in returned)):
-            value = self.mode.builder.apply(REGISTRY["copy"], value, order="K")[0]
-        returned.append(value)
-        return Result("fresh", len(returned) - 1, tensor=self.tensors and not value.type.is_python)
-
-    def _scalar(self, x: Tensor, returned: list[Value]) -> Result:
-        value = read(x)
-        if value.block is self.graph.body and x._storage.origin == value.index:
-            return Result("argument", value.index)
-        known = constant_of(value)
-        if known is not None and value.type.is_python:
-            return Result("static", value=known)
-        return self._fresh(value, returned)
-
-    def _is_size(self, d: DimLike) -> bool:
-        """Made of symbols that are known when the graph returns: argument sizes, and what its own block binds."""
-        if self._known is None:
-            bound = {op.attrs["symbol"] for op in self.graph.body.ops() if "symbol" in op.attrs}
-            self._known = bound | {s.name for s in self.graph.symbols.values() if s.origin == "arg"}
-        return all(name in self._known for name in symbols(d))
-
-    def _are_sizes(self, steps: Sequence[Any]) -> bool:
-        """Whether the view can be made when the graph has returned."""
-        for step in steps:
-            dims: list[DimLike] = list(step.shape) if isinstance(step, IndexMap) else list(step)
-            if isinstance(step, IndexMap):
-                for m in step.axes:
-                    dims += (m.offset, m.step)
-            if not all(self._is_size(d) for d in dims):
-                return False
-        return True
-
-    def _check_static(self, x: Any) -> None:
-        """Nothing traced may leave inside an object or function."""
-        inner: list[Any] = []
-        if isinstance(x, FunctionType):
-            for cell in x.__closure__ or ():
-                try:
-                    inner.append(cell.cell_contents)
-                except ValueError:
-                    continue
-            inner = [i for i in inner if i is not self.tracer]
-            if isinstance(x.__globals__, TraceGlobals):
-                self.mode.fail(
-                    f"{self.graph.name} returns a function that it defines",
-                    "return the arrays that the function needs, and define it outside of the jitted function.",
-                )
-        else:
-            inner = list(getattr(x, "__dict__", {}).values())
-        if any(type(i) is Tensor and i.is_traced for i in inner):
-            self.mode.fail(
-                f"{self.graph.name} returns a {type(x).__name__} that holds traced values",
-                "make its class a dataclass, register it with jitgraph.pytree.register, or return its arrays in a tuple or dict.",
-            )
-
-    # --- pruning
-
-    def _pruned(self, hidden: list[HiddenArg]) -> list[HiddenArg]:
-        """Drop hidden arguments that nothing uses, and renumber the rest."""
-        graph = self.graph
-        results = {r.index for r in graph.results if r.how in ("argument", "view_of_argument")}
-        unused = [
-            h
-            for h in hidden
-            if not graph.args[h.index].uses and h.index not in results and h.index not in self.inputs_written()
-        ]
-        if not unused:
-            return hidden
-        used = _used_symbols(graph)
-        dropped = {
-            h.index for h in unused if not any(s.arg == h.index and s.name in used for s in graph.symbols.values())
-        }
-        if not dropped:
-            return hidden
-        new: dict[int, int] = {}
-        for old in range(len(graph.args)):
-            if old not in dropped:
-                new[old] = len(new)
-        graph.body.args[:] = [v for v in graph.args if v.index not in dropped]
-        for value in graph.args:
-            value.index = new[value.index]
-        for name, s in list(graph.symbols.items()):
-            if s.origin == "arg" or s.arg >= 0:
-                if s.arg in dropped:
-                    del graph.symbols[name]
-                    graph.facts.lower.pop(name, None)
-                    graph.facts.upper.pop(name, None)
-                else:
-                    graph.symbols[name] = replace(s, arg=new[s.arg])
-        graph.results[:] = [
-            replace(r, index=new[r.index]) if r.how in ("argument", "view_of_argument") else r for r in graph.results
-        ]
-        terminator = graph.body.terminator
-        terminator.attrs["mutates"] = tuple(new[i] for i in terminator.attrs["mutates"])
-        self.names = [n for k, n in enumerate(self.names) if k not in dropped]
-        kept = [h for h in hidden if h.index not in dropped]
-        for h in kept:
-            h.index = new[h.index]
-        return kept
-
-    def inputs_written(self) -> set[int]:
-        return set(self.graph.body.terminator.attrs["mutates"])
-
-
-def _used_symbols(graph: Graph) -> set[str]:
-    """Symbols in guards, results, attributes and types of ops."""
-    found: set[str] = set()
-    for g in graph.guards:
-        found |= {**symbols(g.left), **symbols(g.right)}.keys()
-    for r in graph.results:
-        found |= symbols(r.dim).keys()
-        found |= _symbols_in(r.steps)
-    for op in graph.walk():
-        found |= _symbols_in(tuple(op.attrs.values()))
-        for v in op.results:
-            for d in v.type.shape:
-                found |= symbols(d).keys()
-    return found
-
-
-def _symbols_in(x: Any) -> set[str]:
-    if isinstance(x, IndexMap):
-        return _symbols_in((*x.shape, *(d for m in x.axes for d in (m.offset, m.step))))
-    if isinstance(x, tuple):
-        return set().union(*(_symbols_in(i) for i in x)) if x else set()
-    return (
-        set(symbols(x))
-        if not isinstance(x, str | bytes | float | np.generic | np.ndarray | np.dtype | bool) and _is_dim(x)
-        else set()
-    )
-
-
-def _is_dim(x: Any) -> bool:
-    from jitgraph.ir.dims import Dim
-
-    return isinstance(x, Dim)
 
 
 def _identifier(name: str) -> str:

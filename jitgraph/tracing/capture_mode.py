@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from jitgraph import errors
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Block, Symbol, Value
@@ -64,6 +66,19 @@ def frame_of(error: BaseException) -> tuple[Any, SourceLoc | None]:
     return found, loc
 
 
+class Shown:
+    """A traced scalar in text: a mark, filled in if the text is the message of an error that compiled code raises."""
+
+    __slots__ = ("mode", "x")
+
+    def __init__(self, mode: CaptureMode, x: Tensor) -> None:
+        self.mode, self.x = mode, x
+
+    def __format__(self, spec: str) -> str:
+        self.mode.shown.append(self.x)
+        return f"\x01{len(self.mode.shown) - 1}:{spec}\x01"
+
+
 class CaptureMode(TraceMode):
     """The mode of one trace.
 
@@ -79,6 +94,10 @@ class CaptureMode(TraceMode):
         super().__init__(builder)
         builder.locate = user_place
         self.leaf_of: dict[int, int] = {}
+        #: Traced scalars that were formatted in a region.
+        self.shown: list[Tensor] = []
+        #: Exception classes that the user's `try` statements around handle.
+        self.handled: list[tuple[type[BaseException], ...]] = []
         self.blocks: list[Block] = [builder.block]
         self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
         #: Storages that may share memory with others on one path: (they, those others).
@@ -93,7 +112,7 @@ class CaptureMode(TraceMode):
         for merged, sources in self._watched:
             if storage is merged:
                 self.fail(
-                    "a write to an array that may be one of two, depending on a traced test or on the number of turns of a loop",
+                    "a write to an array that may be one of two, depending on a traced test or on whether a loop has a turn",
                     "copy it first (x = x.copy()), or write in the branches.",
                 )
             if any(storage is s for s in sources) and merged.value is not None:
@@ -144,6 +163,8 @@ class CaptureMode(TraceMode):
         return symbol(name)
 
     def concrete(self, x: Tensor, wanted: str) -> Any:
+        if wanted == "format" and len(self.blocks) > 1 and not x.type.shape and x.type.kind != "array":
+            return Shown(self, x)
         value = x._storage.value
         if (
             isinstance(value, Value)
@@ -158,6 +179,41 @@ class CaptureMode(TraceMode):
             if path:
                 raise Restart(fix=path)
         return super().concrete(x, wanted)
+
+    def check(self, condition: Value, error: str, message: str, *values: Value | DimLike) -> None:
+        """As in every trace, but an error that the user's `try` handles is none: the call is rerun in Python.
+
+        Raises:
+            TraceError: it cannot be rerun, for something visible may have been written.
+        """
+        if self.handled and error != "deoptimise":
+            kind = getattr(errors, error, None) or getattr(builtins, error, None)
+            if isinstance(kind, type) and self.is_handled(kind):
+                error = self.rerun_site(error)
+        super().check(condition, error, message, *values)
+
+    def is_handled(self, kind: type) -> bool:
+        """Whether a `try` of the user's around handles exceptions of this class."""
+        return any(issubclass(kind, h) for handlers in self.handled for h in handlers)
+
+    def rerun_site(self, error: str) -> str:
+        """The site error that reruns the call in Python in place of an `error` that is handled.
+
+        Raises:
+            TraceError: it cannot be rerun.
+        """
+        if not self.can_rerun():
+            self.fail(
+                f"{error} that depends on data is handled by `try`, in a loop or after a write that the caller can see",
+                "test for the condition with an `if`, or use fallback='eager'.",
+            )
+        return "deoptimise"
+
+    def can_rerun(self) -> bool:
+        """Whether the call may be given up and run in Python: nothing visible can have been written so far."""
+        if len(self.blocks) > 1 or any(s.origin is not None for s, _ in self.journal):
+            return False
+        return not any(op.name == "host_call" for op in self.builder.graph.body.ops())
 
     def unsupported(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None

@@ -1,5 +1,4 @@
-"""What a loop carries from turn to turn: names leaf by leaf, storages; and how an attempt compares with the last one."""
-
+"""What a loop carries from turn to turn: names leaf by leaf, storages; and how an attempt compares with it."""
 
 from __future__ import annotations
 
@@ -28,9 +27,10 @@ from jitgraph.tracing.merging import (
     same_place,
     structure,
 )
-from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.poison import Maybe, Poison, as_maybe
 from jitgraph.tracing.regions import Opened, Regions, is_the_users, message_of
 from jitgraph.tracing.rewrite import LoopInfo
+
 
 class Changed(Exception):  # noqa: N818  # an answer
     """A name changes in a turn to something that its value from before cannot be converted to."""
@@ -142,6 +142,8 @@ class Region:
 
     def _carry(self, name: str, value: Any, *, rebound: bool | None = None) -> None:
         """Carry a name with its value from before, if that is something to carry."""
+        if type(value) is Maybe:
+            value = self.regions.resolve(value)
         if is_missing(value):
             return
         is_array = type(value) is Tensor and value.is_traced and value.type.kind == "array"
@@ -220,6 +222,8 @@ class Region:
         before = self.before.get(name)
         if is_missing(end) or _unchanged(before, end):
             return True
+        if type(before) is Poison and before.unbound and not self._has_turn():
+            end = as_maybe(name, end)
         leaves, tree = parts_of(end)
         types = [carried_type(x) for x in leaves]
         is_read = name in self.info.head
@@ -237,10 +241,21 @@ class Region:
         self._output(name, before, tree, types, read=is_read)
         return False
 
+    @staticmethod
+    def _end_of(carried: Carried, end: Any) -> tuple[list[Any], TreeDef | None]:
+        """The value at the end of a turn, in parts like those that are carried."""
+        if carried.tree is not None and carried.tree.kind is Maybe:
+            end = as_maybe(carried.name, end)
+        return parts_of(end)
+
+    def _has_turn(self) -> bool:
+        """Whether there surely is a turn: proven, or guarded if argument sizes decide it."""
+        return False
+
     def _compare_carried(self, carried: Carried, end: Any) -> bool:
         if is_missing(end):
             return True
-        leaves, tree = parts_of(end)
+        leaves, tree = self._end_of(carried, end)
         if tree != carried.tree:
             raise Changed(carried.name, self.before.get(carried.name), end)
         fits = True
@@ -265,7 +280,8 @@ class Region:
         before = str(change.before) if isinstance(change.before, TensorType) else describe(change.before)
         raise errors.TraceError(
             errors.describe(
-                f"{shown} changes its type in a loop: {before} at the start of a turn, {describe(change.after)} at its end",
+                f"{shown} changes its type in a loop: {before} at the start of a turn, "
+                f"{describe(change.after)} at its end",
                 self.place,
                 remedy=f"give {shown} its final type before the loop, e.g. 0.0 for 0, or an array of the right shape.",
             )
@@ -289,7 +305,7 @@ class Region:
         found: list[Value] = []
         for carried in self.names.values():
             end = scope.get(carried.name)
-            leaves = [None] * len(carried.types) if is_missing(end) or self.failure else parts_of(end)[0]
+            leaves = [None] * len(carried.types) if is_missing(end) or self.failure else self._end_of(carried, end)[0]
             for x, t, argument in zip(leaves, carried.types, carried.arguments, strict=True):
                 if t is not None and argument is not None:
                     with at_versions(changed):
@@ -324,7 +340,7 @@ class Region:
             at += 1
         for name in self.info.after:
             if name not in bound:
-                bound[name] = scope.get(name)
+                bound[name] = self._left_behind(name, scope.get(name))
         self.results = bound
 
     def _spoil_written(self) -> None:
@@ -345,11 +361,11 @@ class Region:
             storage = init._storage
             if storage.origin is not None:
                 self.mode.fail(
-                    f"{name} is an array of the caller's, is written to, and stands for another array in the next turn of the loop",
+                    f"{name} is an array of the caller's, is written to, and stands for another array in the next turn",
                     f"work on copies ({name} = {name}.copy()) and write the result back after the loop.",
                 )
             spoil(
-                self.mode, storage, f"an array that {name} stood for before a loop, which wrote to it and then bound {name} to another one",
+                self.mode, storage, f"an array that {name} stood for before a loop that wrote to it is used after the loop",
                 "use the variables that the loop leaves, or a copy made before it.",
             )  # fmt: skip
 
@@ -362,6 +378,17 @@ class Region:
         """A name that stands for another array in each turn, and stood for a whole one before the loop."""
         return carried.tree is None and self._is_whole(carried.inits[0]) and self._is_whole(self.heads.get(name))
 
+    def _left_behind(self, name: str, end: Any) -> Any:
+        """The value of a name that is not carried: as it was, or static."""
+        before = self.before.get(name)
+        static = end is None or isinstance(end, str | bytes | type) or callable(end)
+        if is_missing(end) or type(end) is Maybe or static or _unchanged(before, end) or is_value(end):
+            return end
+        mode, place = self.mode, self.place
+        text = f"{name} is a {type(end).__name__} made in a loop, and used after it"
+        remedy = "keep its arrays and numbers in variables of their own."
+        return Poison(lambda: errors.TraceError(errors.describe(text, place or mode.locate(), remedy=remedy)))
+
     def _may_skip(self) -> bool:
         """Whether the loop may have no turn."""
         return True
@@ -369,7 +396,11 @@ class Region:
     def _needs_turn(self) -> str:
         """A name whose type or value behind the loop holds only after a turn; "" if there is none."""
         for name, carried in self.names.items():
-            if name not in self.info.after or name.startswith("_jg_"):
+            if (
+                name not in self.info.after
+                or name.startswith("_jg_")
+                or (carried.tree is not None and carried.tree.kind is Maybe)
+            ):
                 continue
             for init, t in zip(carried.inits, carried.types, strict=True):
                 have = None if init is None else carried_type(init)
@@ -394,11 +425,12 @@ class Region:
             self.regions.failed = error
             return False
         self.failure = error
+        message, shown = message_of(error, self.mode)
+        if self.mode.is_handled(type(error)):
+            self.mode.rerun_site(type(error).__name__)
         graph = self.mode.builder.graph
-        graph.sites.append(
-            Site(type(error).__name__, message_of(error), frame_of(error)[1] or self.mode.locate(), type(error))
-        )
-        self.mode.emit_effect("raise", [], site=len(graph.sites) - 1)
+        graph.sites.append(Site(type(error).__name__, message, frame_of(error)[1] or self.mode.locate(), type(error)))
+        self.mode.emit_effect("raise", [lift(self.mode, x) for x in shown], site=len(graph.sites) - 1)
         return True
 
     def _opened(self) -> Opened | None:
@@ -406,5 +438,3 @@ class Region:
 
     def _yield(self, values: Sequence[Value]) -> None:
         self.mode.builder.emit(REGISTRY["yield"], values, ())
-
-

@@ -1,7 +1,7 @@
 """`if`, `and`, `or`, `x if t else y` and `assert` of rewritten functions; loops are in `loop_regions`.
 
-A test that is known while tracing is ordinary Python. Otherwise both sides are traced, one after the other, in the user's
-own frame, and a `cond` yields the names that are live behind the statement and the storages that were written. A side
+A test that is known while tracing is ordinary Python. Otherwise both sides are traced, one after the other, in the
+user's own frame, and a `cond` yields the names that are live behind the statement and the storages that were written. A side
 that raises becomes a check in front of the other side.
 """
 
@@ -48,7 +48,7 @@ def branch(regions: Regions, test: Any, info: Any) -> Known | Branch:
     return Known(truth)
 
 
-_CHOICE = BranchInfo(("value",), ())
+_CHOICE = BranchInfo(("value",), (), ())
 
 
 def choose(regions: Regions, test: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:

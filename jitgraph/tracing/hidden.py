@@ -221,10 +221,12 @@ class StructureGuard:
         live: Any = self.place.get()
         if type(live) is not self.kind:
             return False
-        return len(live) == self.keys if isinstance(self.keys, int) else tuple(live) == self.keys
+        found: Any = live
+        return len(found) == self.keys if isinstance(self.keys, int) else tuple(found) == self.keys
 
     def __str__(self) -> str:
-        return f"{self.place.text} is a {self.kind.__name__} of {self.keys if isinstance(self.keys, int) else len(self.keys)}"
+        count = self.keys if isinstance(self.keys, int) else len(self.keys)
+        return f"{self.place.text} is a {self.kind.__name__} of {count}"
 
 
 @dataclass(slots=True, eq=False)

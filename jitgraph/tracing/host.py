@@ -1,7 +1,7 @@
 """NumPy functions that compiled code calls back into Python for, each with a rule for the types of its results.
 
-`TABLE` has those without an operator of their own; `jg.host(fn, result=...)` is the door for the user's. A rule sees the
-types of the traced operands (arrays; static arguments as they are) and answers the types of the results; what the
+`TABLE` has those without an operator of their own; `jg.host(fn, result=...)` is the door for the user's. A rule sees
+the types of the traced operands (arrays; static arguments as they are) and answers the types of the results; what the
 function returns is checked against it at run time.
 """
 

@@ -1,7 +1,7 @@
-"""`range`, `enumerate`, `zip` and `reversed` over traced things: sequences that a `for` statement may turn into a region.
+"""`range`, `enumerate`, `zip` and `reversed` over traced things: sequences that a `for` may turn into a region.
 
-They are ordinary objects when nothing about them is traced. Otherwise they know their length (a dim) and how to make the
-element at an index, which may be the symbol of a loop.
+They are ordinary objects when nothing about them is traced. Otherwise they know their length (a dim) and how to make
+the element at an index, which may be the symbol of a loop.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from jitgraph.tracing.exits import BREAK_FLAG
+from jitgraph.tracing.exits import BREAK_FLAG, blocks_of
 
 Names = frozenset[str]
 NONE: Names = frozenset()
@@ -198,6 +198,45 @@ def always_live(body: Sequence[ast.stmt]) -> Names:
     for stmt in body:
         reader.visit(stmt)
     return frozenset(reader.captured)
+
+
+def maybe_unbound(stmts: Sequence[ast.stmt], have: Names, found: set[str]) -> Names | None:
+    """Add to `found` the names that some path leaves unbound.
+
+    Args:
+        have: names surely bound before the list.
+
+    Returns:
+        the names surely bound behind it; None if its end is never reached.
+    """
+    for stmt in stmts:
+        f = facts(stmt)
+        if isinstance(stmt, ast.If):
+            sides = [maybe_unbound(block, have, found) for block in (stmt.body, stmt.orelse)]
+            reached = [s for s in sides if s is not None]
+            if not reached:
+                return None
+            after = reached[0].intersection(*reached[1:])
+            found |= f.assigned - after
+            have = after
+        elif isinstance(stmt, ast.For | ast.AsyncFor | ast.While):
+            inner = have | (_simple([stmt.target]).kill if not isinstance(stmt, ast.While) else NONE)
+            maybe_unbound(stmt.body, inner, found)
+            found |= f.assigned - have
+            have = have | f.kill
+        elif isinstance(stmt, ast.With | ast.AsyncWith):
+            have = maybe_unbound(stmt.body, have | f.kill, found) or have
+        elif isinstance(stmt, ast.Try | ast.Match):
+            found |= f.assigned - have
+            for block in blocks_of(stmt):
+                maybe_unbound(block, have, found)
+        elif isinstance(stmt, ast.Raise | ast.Return):
+            return None
+        else:
+            have = have | f.kill
+            if isinstance(stmt, ast.Delete):
+                have = have - f.assigned
+    return have
 
 
 def annotate(stmts: Sequence[ast.stmt], after: Names, always: Names) -> None:

@@ -2,13 +2,14 @@
 
 A loop body is traced once an attempt. The first attempt carries what the syntax suggests: names that a turn may read
 before it assigns them, and the storages of arrays that the body writes to. An attempt that finds more (another storage
-written, a name of another type at the end of a turn) is undone and made anew. A name whose type changes in the first turn
-to one that holds the same numbers (int to float, a Python float to np.float64) is converted before the loop; one that
-changes otherwise has the first turn traced in front of the loop. Both hold only if there is a turn: a guard, if argument
-sizes decide it, else a check that reruns the call in Python. A second change is an error that names the variable.
+written, a name of another type at the end of a turn) is undone and made anew. A name whose type changes in the first
+turn to one that holds the same numbers (int to float, a Python float to np.float64) is converted before the loop; one
+that changes otherwise has the first turn traced in front of the loop. Both hold only if there is a turn: a guard, if
+argument sizes decide it, else a check that reruns the call in Python. A second change is an error that names the variable.
 
 Names assigned before they are read in a turn are no inputs of it; behind the loop they have the value of the last turn.
-A loop with `break` is a `while` over a counter and the flag.
+A loop with `break` is a `while` over a counter and the flag. When written arrays change places (`u, v = v, u`), a turn of
+the operator is a pair of turns, after which each name stands for its own array again; an odd turn follows as a branch.
 """
 
 from __future__ import annotations
@@ -155,6 +156,8 @@ class ForRegion(Region):
         if self.tail is not None:
             self._end_tail(self.tail, scope)
             return
+        if self.opened is not None and self.failure is None:
+            self.regions.check_variables(self.opened, scope, self.info.assigned)
         if self.turns == 2 and self.turn_at == 0 and self.failure is None:
             self.turn_at = 1
             self.heads = {n: scope.get(n) for n in self.info.head}
@@ -205,7 +208,7 @@ class ForRegion(Region):
         self._emit(scope, changed)
 
     def _changes_places(self, scope: Scope) -> bool:
-        """Whether arrays that the body writes to end a turn as one another: `u, v = v, u`. They are carried in pairs of turns."""
+        """Whether arrays that the body writes to end a turn as one another: `u, v = v, u`."""
         heads: dict[Storage, str] = {}
         written = False
         for name, carried in self.names.items():
@@ -229,6 +232,10 @@ class ForRegion(Region):
             tail.end(results)
         self.results = {n: tail.get(n) for n in self.info.after}
         self.finished = True
+
+    def _has_turn(self) -> bool:
+        self.has_turn = self.has_turn or self.regions.at_least_one(self.sequence.length) is True
+        return self.has_turn
 
     def _rest(self) -> DimLike:
         return self.sequence.length
@@ -311,8 +318,10 @@ class ForRegion(Region):
         else:
             predicate = mode.compare("ne", left, 0)
         names = tuple(dict.fromkeys((*self.info.after, *self.info.head)))
-        self.tail = Branch(self.regions, predicate, BranchInfo(names, ()))
-        self.results = dict(self.results or {}, **{n: self.results[n] for n in self.names if self.results and n in self.results})
+        self.tail = Branch(self.regions, predicate, BranchInfo(names, (), self.info.assigned))
+        self.results = dict(
+            self.results or {}, **{n: self.results[n] for n in self.names if self.results and n in self.results}
+        )
         self.tail.begin(Overlay(self.results, self.before))
         self.finished = False
 
@@ -414,6 +423,8 @@ class WhileLoop(Region):
             return
         opened = self.opened
         assert opened is not None
+        if self.failure is None:
+            self.regions.check_variables(opened, scope, self.info.assigned)
         changed = self.regions.close(opened, failed=self.failure is not None)
         self.opened = None
         if self.failure is None:

@@ -19,7 +19,7 @@ from jitgraph.ir.types import Kind, TensorType, c_layout, python_type, scalar_ty
 from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import Storage, Tensor, lift, make, wrap
-from jitgraph.tracing.poison import Poison, unbound
+from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -237,6 +237,7 @@ class Merge:
         blocks: the regions the two values come from; conversions are emitted at their ends.
         is_outer: whether a storage existed before the regions.
         versions: for each region the versions that it leaves of storages from outside.
+        born: for each region the objects of the user's classes that it made, by identity.
     """
 
     def __init__(
@@ -245,7 +246,9 @@ class Merge:
         blocks: Sequence[Block],
         is_outer: Callable[[Storage], bool],
         versions: Sequence[dict[Storage, Any]],
+        born: Sequence[dict[int, Any]],
     ) -> None:
+        self.born = born
         self.versions = versions
         self.mode = mode
         self.blocks = blocks
@@ -283,8 +286,20 @@ class Merge:
         missing_a, missing_b = type(a) in (Poison, Unset), type(b) in (Poison, Unset)
         if missing_a and missing_b:
             return lambda results: a if type(a) is Unset else b
+        for poison in (a, b):
+            if type(poison) is Poison and not poison.unbound:
+                return lambda results, poison=poison: poison  # type: ignore[misc]
         if missing_a or missing_b:
-            return self._half(name, b if missing_a else a, 1 if missing_a else 0)
+            side, x = (1, b) if missing_a else (0, a)
+            if a is UNSET or b is UNSET or name.startswith("_jg_"):
+                return self._half(name, x, side)
+            known = as_maybe(name, x)
+            value = self._half(name, known.value, side)
+            flag_a, flag_b = (False, known.flag) if missing_a else (known.flag, False)
+            flag = self.merge(name, flag_a, flag_b, line)
+            return lambda results: Maybe(name, value(results), flag(results))
+        if type(a) is Maybe or type(b) is Maybe:
+            a, b = as_maybe(name, a), as_maybe(name, b)
         if is_value(a) and is_value(b):
             if type(a) is not Tensor and type(b) is not Tensor and same_constant(a, b):
                 return lambda results: a
@@ -299,6 +314,15 @@ class Merge:
             plans = [self.merge(name, x, y, line) for x, y in zip(parts_a[0], parts_b[0], strict=True)]
             tree = parts_a[1]
             return lambda results: unflatten(tree, [plan(results) for plan in plans])
+        if type(a) is type(b) and id(a) in self.born[0] and id(b) in self.born[1] and list(vars(a)) == list(vars(b)):
+            made = object.__new__(type(a))
+            attributes = {k: self.merge(f"{name}.{k}", x, vars(b)[k], line) for k, x in vars(a).items()}
+
+            def build(results: Sequence[Value]) -> Any:
+                vars(made).update({k: plan(results) for k, plan in attributes.items()})
+                return made
+
+            return build
         if (
             type(a) is type(b)
             and not isinstance(a, Tensor | np.ndarray)
@@ -330,6 +354,9 @@ class Merge:
             plans = [self._half(name, leaf, side) for leaf in parts[0]]
             tree = parts[1]
             return lambda results: unflatten(tree, [plan(results) for plan in plans])
+        if id(x) in self.born[side]:
+            x_a, x_b = (x, None) if side == 0 else (None, x)
+            return self._mismatch(name, x_a, x_b, "a test")
         if not (type(x) is Tensor and x.is_traced):
             return lambda results: x
         value = self._read(side, x)

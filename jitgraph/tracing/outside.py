@@ -253,11 +253,18 @@ class Outside:
                     if snapshot[k] is not value:
                         yield Item(place, k), value
 
-    def state(self) -> list[Any]:
-        """A shallow snapshot of everything that stores change, to see whether a region changed it."""
-        found: list[Any] = [slot[0] for slot in self.attributes.values()]
-        for _, copy, _, _ in self.copies.values():
-            found.extend(copy.values() if type(copy) is dict else copy)
+    def state(self) -> dict[Any, Any]:
+        """All that was stored so far: place to value; a region compares it."""
+        found: dict[Any, Any] = {key: now for key, (now, before, _) in self.attributes.items() if now is not before}
+        for live, copy, snapshot, _ in self.copies.values():
+            if snapshot is None:
+                continue
+            if type(live) is dict:
+                found.update({(id(copy), k): v for k, v in copy.items() if snapshot.get(k) is not v})
+            else:
+                found.update(
+                    {(id(copy), k): v for k, v in enumerate(copy) if k >= len(snapshot) or snapshot[k] is not v}
+                )
         return found
 
     # --- arrays that are no arguments
@@ -296,6 +303,7 @@ class Outside:
         if array.size <= 1:
             return self.mode.builder.constant(np.array(array))
         self.mode.fail(
-            f"an array of shape {array.shape} that is no argument meets a traced value; it would be frozen into the compiled code",
+            f"an array of shape {array.shape} that is no argument meets a traced value; "
+            "it would be frozen into the compiled code",
             "pass it as an argument, or read it from a global, a closure or an attribute inside the function.",
         )

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from jitgraph import pytree
+
 
 class Poison:
     """Stands for a variable that has no value here; whatever is done with it raises `error()`."""
 
-    __slots__ = ("error",)
+    __slots__ = ("error", "unbound")
     error: Callable[[], Exception]
+    #: Python would find the variable unbound (rather than of two types).
+    unbound: bool
 
-    def __init__(self, error: Callable[[], Exception]) -> None:
+    def __init__(self, error: Callable[[], Exception], *, unbound: bool = False) -> None:
         object.__setattr__(self, "error", error)
+        object.__setattr__(self, "unbound", unbound)
 
     def fail(self) -> NoReturn:
         raise self.error()
@@ -32,12 +37,46 @@ def _refuse(self: Poison, *args: Any, **kwargs: Any) -> Any:
     self.fail()
 
 
-for _name in ["call", "bool", "len", "iter", "next", "getitem", "setitem", "delitem", "contains", "index", "int", "float", "complex", "hash", "enter", "exit", "array", "array_ufunc", "array_function", "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift", "divmod", "radd", "rsub", "rmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rmatmul", "rand", "ror", "rxor", "rlshift", "rrshift", "rdivmod", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "iand", "ior", "ixor", "ilshift", "irshift", "format", "str"]:
+_METHODS = (
+    "call bool len iter next getitem setitem delitem contains index int float complex hash enter exit array "
+    "array_ufunc array_function eq ne lt le gt ge neg pos abs invert add sub mul truediv floordiv mod pow matmul and or xor lshift "
+    "rshift divmod radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor rlshift rrshift rdivmod iadd isub "
+    "imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift format str"
+)
+for _name in _METHODS.split():
     setattr(Poison, f"__{_name}__", _refuse)
+
+
+class Maybe(Poison):
+    """A variable that is bound on some paths only: `value`, if the traced bool `flag` holds when it runs.
+
+    Rewritten code resolves it at each use (`Tracer.use`), with a check. It is a pytree node, so branches and loops carry it.
+    """
+
+    __slots__ = ("flag", "name", "value")
+    name: str
+    value: Any
+    flag: Any
+
+    def __init__(self, name: str, value: Any, flag: Any) -> None:
+        super().__init__(lambda: UnboundLocalError(unbound_text(name)))
+        for slot, x in (("name", name), ("value", value), ("flag", flag)):
+            object.__setattr__(self, slot, x)
+
+
+def as_maybe(name: str, x: Any) -> Maybe:
+    """A variable that is surely bound, as one that may not be."""
+    return x if type(x) is Maybe else Maybe(name, x, True)
+
+
+pytree.register(Maybe, lambda m: ([m.value, m.flag], m.name), lambda name, parts: Maybe(name, *parts))
+
+
+def unbound_text(name: str) -> str:
+    """What Python says."""
+    return f"cannot access local variable {name!r} where it is not associated with a value"
 
 
 def unbound(name: str) -> Poison:
     """A local variable that Python would find unbound."""
-    return Poison(
-        lambda: UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
-    )
+    return Poison(lambda: UnboundLocalError(unbound_text(name)), unbound=True)

@@ -6,8 +6,10 @@ that were written get back the version from before; the region's driver decides 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
@@ -20,7 +22,7 @@ from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.iteration import Sequenced
 from jitgraph.tracing.merging import Scope
 from jitgraph.tracing.outside import Outside
-from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.poison import Maybe, Poison, unbound_text
 
 
 @dataclass(slots=True)
@@ -43,8 +45,12 @@ class Opened:
 
     block: Block
     journal: int
-    outside: list[Any]
+    outside: dict[Any, Any]
     containers: list[tuple[str, Any, Any]]
+    scope: Any
+    stores: dict[Any, Any]
+    #: Objects of the user's classes made in the region, by identity.
+    born: dict[int, Any] = field(default_factory=dict)
 
 
 class Regions:
@@ -52,7 +58,7 @@ class Regions:
 
     Attributes:
         failed: an error that left a region; user code must not swallow it.
-        decided: types that loops settled on, by place and entry types, so that nested loops are not traced again and again.
+        decided: types that loops settled on, by place and entry types: nested loops begin with them.
     """
 
     def __init__(self, mode: CaptureMode, outside: Outside, unroll_limit: int) -> None:
@@ -64,6 +70,9 @@ class Regions:
         #: An exception left a region: blocks inside of it may have been given up half traced.
         self.abandoned = False
         self.decided: dict[Any, Any] = {}
+        self.opened: list[Opened] = []
+        #: What functions stored in globals and cells: (namespace or cell, name) to the value; set by the tracer.
+        self.stores: Callable[[], dict[Any, Any]] = dict
 
     @property
     def depth(self) -> int:
@@ -74,7 +83,38 @@ class Regions:
     def open(self, block: Block, scope: Any) -> Opened:
         self.mode.blocks.append(block)
         self.builder.at_end(block)
-        return Opened(block, len(self.mode.journal), self.outside.state(), _containers(scope))
+        opened = Opened(block, len(self.mode.journal), self.outside.state(), _containers(scope), scope, self.stores())
+        self.opened.append(opened)
+        return opened
+
+    def note(self, made: Any) -> None:
+        """An object of a user's class was made."""
+        if self.opened:
+            self.opened[-1].born[id(made)] = made
+
+    def check_owner(self, owner: Any, name: str) -> None:
+        """An attribute of an object that the trace made may be set in the region that made it.
+
+        Raises:
+            TraceError: in another one.
+        """
+        if self.opened and id(owner) not in self.opened[-1].born:
+            self._fail_change(f"the attribute {name} of a {type(owner).__name__}")
+
+    def check_variables(self, opened: Opened, now: Any, assigned: Sequence[str]) -> None:
+        """Variables that the statement itself does not assign are as they were.
+
+        Raises:
+            TraceError: a function that it calls changed one.
+        """
+        before = opened.scope
+        if isinstance(before, Scope) and isinstance(now, Scope):
+            for name, value in now.locals.items():
+                if before.locals.get(name, value) is not value and name not in assigned and not name.startswith("_jg_"):
+                    self._fail_change(f"the variable {name}")
+        for key, value in self.stores().items():
+            if opened.stores.get(key) is not value and key[1] not in assigned:
+                self._fail_change(f"the variable {key[1]}")
 
     def close(self, opened: Opened, *, failed: bool = False) -> dict[Storage, Any]:
         """Leave the region; storages from before it that were written, with their last versions.
@@ -86,6 +126,8 @@ class Regions:
         self.abandoned = self.abandoned or failed
         while mode.blocks[-1] is not opened.block:
             mode.blocks.pop()
+        while self.opened.pop() is not opened:
+            pass
         if not failed:
             self._check_untouched(opened)
         mode.blocks.pop()
@@ -106,31 +148,37 @@ class Regions:
         return changed
 
     def _check_untouched(self, opened: Opened) -> None:
-        now = self.outside.state()
         before = opened.outside
-        name = ""
-        if len(now) < len(before) or any(a is not b for a, b in zip(before, now, strict=False)):
-            name = "an object from outside the function"
+        for key, value in self.outside.state().items():
+            if before.get(key) is not value:
+                self._fail_change("an object from outside the function")
         for text, container, copy in opened.containers:
             items = container.values() if type(container) is dict else container
             kept = copy.values() if type(copy) is dict else copy
             if len(container) != len(copy) or any(a is not b for a, b in zip(items, kept, strict=True)):
-                name = f"the {type(container).__name__} {text}"
-                break
-        if name:
-            self.mode.fail(
-                f"{name} is changed under a test or in a loop that the compiled code decides when it runs",
-                "use arrays made before (out = np.zeros(n); out[i] = ...), or make the test or the loop static.",
-            )
+                self._fail_change(f"the {type(container).__name__} {text}")
+
+    def _fail_change(self, what: str) -> NoReturn:
+        self.mode.fail(
+            f"{what} is changed under a test or in a loop that the compiled code decides when it runs",
+            "use arrays made before (out = np.zeros(n); out[i] = ...), or variables of the function itself, "
+            "or make the test or the loop static.",
+        )
 
     # --- undo
 
     def mark(self) -> Mark:
         graph, builder = self.mode.builder.graph, self.builder
         return Mark(
-            len(self.mode.journal), list(graph.guards), graph.facts.copy(), dict(builder._decided), set(graph.symbols), len(graph.sites),
-            builder.block.last, builder.block,
-        )  # fmt: skip
+            len(self.mode.journal),
+            list(graph.guards),
+            graph.facts.copy(),
+            dict(builder._decided),
+            set(graph.symbols),
+            len(graph.sites),
+            builder.block.last,
+            builder.block,
+        )
 
     def undo(self, mark: Mark, *blocks: Block) -> None:
         """Forget everything since `mark`: ops (those in the abandoned `blocks` too), writes, guards, symbols, sites."""
@@ -183,7 +231,7 @@ class Regions:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
-        value = lift(mode, x)
+        value: Value = lift(mode, x)
         if t.shape:
             value = mode.view(value, ())
         known = constant_of(value)
@@ -196,6 +244,15 @@ class Regions:
             value = apply(REGISTRY["as_kind"], value, kind="py_bool")[0]
         return value
 
+    def resolve(self, x: Maybe) -> Any:
+        """The value of a variable that is bound on some paths only, with Python's error for the others."""
+        truth = self.truth(x.flag)
+        if isinstance(truth, Value):
+            self.mode.check(truth, "UnboundLocalError", unbound_text(x.name))
+        elif not truth:
+            x.fail()
+        return x.value
+
     # --- the number of turns
 
     def at_least_one(self, trips: DimLike) -> bool | None:
@@ -206,25 +263,33 @@ class Regions:
             return None
 
     def deoptimise_unless(self, trips: DimLike, why: str) -> bool:
-        """Rerun the call in Python when the loop has no turn; False if something visible may have been written before."""
-        if self.depth or any(s.origin is not None for s, _ in self.mode.journal):
-            return False
-        graph = self.builder.graph
-        if any(op.name == "host_call" for op in graph.body.ops()):
+        """Rerun the call in Python when the loop has no turn; False if something visible may have been written."""
+        if not self.mode.can_rerun():
             return False
         self.mode.check(self.mode.compare("ge", trips, 1), "deoptimise", why)
         return True
 
 
 def _containers(scope: Any) -> list[tuple[str, Any, Any]]:
-    """Shallow copies of the lists and dicts in the user's variables: (name, container, copy)."""
+    """Shallow copies of the lists, dicts and sets that the user's variables reach: (name, container, copy)."""
+    found: list[tuple[str, Any, Any]] = []
     if not isinstance(scope, Scope):
-        return []
-    found = []
-    for name, x in scope.locals.items():
+        return found
+    seen: set[int] = set()
+
+    def visit(name: str, x: Any, depth: int) -> None:
         kind = type(x)
-        if kind in (list, dict, set) and len(x) < 1000:
+        if kind not in (list, dict, set, tuple) or id(x) in seen or len(x) > 1000:
+            return
+        seen.add(id(x))
+        if kind is not tuple:
             found.append((name, x, kind(x)))
+        if depth and kind is not set:
+            for item in x.values() if kind is dict else x:
+                visit(name, item, depth - 1)
+
+    for name, x in scope.locals.items():
+        visit(name, x, 3)
     return found
 
 
@@ -285,7 +350,17 @@ def is_cheap(block: Block, limit: int = 6) -> bool:
     return True
 
 
-def message_of(error: Exception) -> str:
-    """The format string of a site that raises `error`."""
+_SHOWN = re.compile("\x01(\\d+):([^\x01]*)\x01")
+
+
+def message_of(error: Exception, mode: CaptureMode) -> tuple[str, list[Tensor]]:
+    """The format string of a site that raises `error`, and the traced scalars that it shows."""
     text = str(error.args[0]) if len(error.args) == 1 else str(error)
-    return text.replace("{", "{{").replace("}", "}}")
+    values: list[Tensor] = []
+    parts = _SHOWN.split(text)
+    message = parts[0].replace("{", "{{").replace("}", "}}")
+    for k in range(1, len(parts), 3):
+        number, spec, rest = parts[k : k + 3]
+        message += f"{{{len(values)}{':' if spec else ''}{spec}}}" + rest.replace("{", "{{").replace("}", "}}")
+        values.append(mode.shown[int(number)])
+    return message, values

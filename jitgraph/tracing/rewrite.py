@@ -1,7 +1,7 @@
 """Rewriting: a user's function as a copy in which every call, attribute, subscript and branch goes through the tracer.
 
-The copy is compiled with the user's file name and positions, so tracebacks and op locations are the user's. What it calls
-is `_jg_`, a free variable that holds the `Tracer` of the trace (`jitgraph.tracing.standins`):
+The copy is compiled with the user's file name and positions, so tracebacks and op locations are the user's. What it
+calls is `_jg_`, a free variable that holds the `Tracer` of the trace (`jitgraph.tracing.standins`):
 
     f(a, k=b)            _jg_.call(f, a, k=b)
     o.m(a)               _jg_.method(o, "m", a)
@@ -34,6 +34,7 @@ INFO is a tuple of names, see `BranchInfo` and `LoopInfo`. Generators and class 
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -42,13 +43,13 @@ from types import CodeType
 from typing import NamedTuple, cast
 
 from jitgraph.tracing.exits import BREAK_FLAG, RETURNED, at, blocks_of, lower_exits
-from jitgraph.tracing.liveness import LIVE, NONE, Live, always_live, annotate, block_facts
+from jitgraph.tracing.liveness import LIVE, NONE, Live, always_live, annotate, block_facts, maybe_unbound
 from jitgraph.tracing.source_find import FunctionNode, compile_in_factory, find, nested
 
 #: The free variable that holds the tracer.
 TRACER = "_jg_"
 _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-#: CPython allows 20 nested blocks in a function, and a region takes two; statements that would need more are left plain.
+#: CPython allows 20 nested blocks in a function, and a region takes two; statements that would need more stay plain.
 _MOST_BLOCKS = 18
 #: Functions that look at the frame that calls them: called as they stand.
 FRAME_FUNCTIONS = frozenset({"super", "locals", "eval", "exec", "globals", "vars", "dir"})
@@ -60,10 +61,12 @@ class BranchInfo(NamedTuple):
     Attributes:
         names: assigned in a branch and live behind it.
         kept: those of `names` that the `else` branch does not assign: they have their value from before.
+        assigned: all names that a branch assigns.
     """
 
     names: tuple[str, ...]
     kept: tuple[str, ...]
+    assigned: tuple[str, ...]
 
 
 class LoopInfo(NamedTuple):
@@ -156,6 +159,7 @@ def _function(node: FunctionNode, *, outermost: bool, suspends: bool | None = No
     node.returns = None
     if getattr(node, "type_params", None):
         vars(node)["type_params"] = []
+    maybe: frozenset[str] = NONE
     regions = not (_suspends(node) if suspends is None else suspends)
     if regions and any(isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match) for s in node.body):
         node.body = lower_exits(node.body)
@@ -164,8 +168,11 @@ def _function(node: FunctionNode, *, outermost: bool, suspends: bool | None = No
             for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
             if a
         )
+        found: set[str] = set()
+        maybe_unbound(node.body, names, found)
+        maybe = frozenset(n for n in found if not n.startswith("_jg_"))
         annotate(node.body, NONE, always_live(node.body) - (names - block_facts(node.body).assigned))
-    node.body = _Rewriter(regions=regions).block(node.body)
+    node.body = _Rewriter(regions=regions, maybe=maybe).block(node.body)
     return node
 
 
@@ -239,7 +246,9 @@ def _if(test: ast.expr, body: list[ast.stmt], orelse: Sequence[ast.stmt] = (), *
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the body of one function; nested functions get a rewriter of their own."""
 
-    def __init__(self, *, regions: bool, in_class: bool = False) -> None:
+    def __init__(self, *, regions: bool, in_class: bool = False, maybe: frozenset[str] = NONE) -> None:
+        #: Names that some path leaves unbound: their uses are calls.
+        self.maybe = maybe
         self.regions = regions
         self.in_class = in_class
         self.counter = 0
@@ -276,6 +285,11 @@ class _Rewriter(ast.NodeTransformer):
         return cast("ast.expr", self.visit(node))
 
     # --- expressions
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.maybe and isinstance(node.ctx, ast.Load):
+            return _call(node, "use", node)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         func = node.func
@@ -465,7 +479,16 @@ class _Rewriter(ast.NodeTransformer):
             _if(_attribute(s, "traced", node), [_expr(self._locals(s, "leave", node))], place=node),
         ]
         out = [
-            _assign(s, _call(node, "branch", test, _text(tuple(BranchInfo(names, kept)), node)), node),
+            _assign(
+                s,
+                _call(
+                    node,
+                    "branch",
+                    test,
+                    _text(tuple(BranchInfo(names, kept, tuple(sorted(body.assigned | orelse.assigned)))), node),
+                ),
+                node,
+            ),
             _if(_attribute(s, "traced", node), [_expr(self._locals(s, "enter", node))], place=node),
             at(ast.While(test=_call(node, "turn", owner=s), body=turn, orelse=[]), node),
         ]
@@ -610,7 +633,16 @@ class _Rewriter(ast.NodeTransformer):
     visit_AsyncWith = visit_With
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
-        node.body, node.orelse = self.inner(node.body, 2), self.inner(node.orelse, 2)
+        handled = [_name("BaseException", h) if h.type is None else h.type for h in node.handlers]
+        if handled and self.regions and not self.in_class and self.blocks + 3 <= _MOST_BLOCKS:
+            # what the handlers take must not become an error of the compiled code
+            enter = _expr(_call(node, "handle", *(self.expr(copy.deepcopy(h)) for h in handled)))
+            leave = _expr(_call(node, "handled"))
+            body = self.inner(node.body, 3)
+            node.body = [enter, at(ast.Try(body=body, handlers=[], orelse=[], finalbody=[leave]), node)]
+        else:
+            node.body = self.inner(node.body, 2)
+        node.orelse = self.inner(node.orelse, 2)
         node.finalbody = self.inner(node.finalbody, 1)
         for handler in node.handlers:
             if handler.type is not None:

@@ -25,7 +25,7 @@ from jitgraph.tracing import control_flow, host, iteration
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.outside import Outside
-from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.poison import Maybe, Poison
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
 from jitgraph.xp.core import NUMPY_TABLE
@@ -36,8 +36,8 @@ OPAQUE: Final = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "llvmlit
 PURE: Final = frozenset({
     "builtins", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
     "string", "re", "types", "typing", "enum", "numbers", "dataclasses", "abc", "_abc", "contextlib", "fractions",
-    "statistics", "bisect", "_bisect", "heapq", "_heapq", "inspect", "warnings", "numpy", "scipy", "jitgraph", "textwrap",
-    "struct", "json", "decimal", "_collections", "_collections_abc", "_thread",
+    "statistics", "bisect", "_bisect", "heapq", "_heapq", "inspect", "warnings", "numpy", "scipy", "jitgraph",
+    "textwrap", "struct", "json", "decimal", "_collections", "_collections_abc", "_thread",
 })  # fmt: skip
 _IMPURE_PARTS: Final = ("random",)
 _IMPURE_BUILTINS: Final = frozenset({"open", "input", "breakpoint", "compile", "__import__", "exit", "quit"})
@@ -55,11 +55,47 @@ _lru_wrapper: Final = type(functools.lru_cache(lambda: None))
 
 _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
-    for n in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor", "lt", "le", "gt", "ge", "eq", "ne", "is_", "is_not"]
+    for n in [
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "lshift",
+        "rshift",
+        "and_",
+        "or_",
+        "xor",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+        "is_",
+        "is_not",
+    ]
 } | {"in_": lambda a, b: a in b, "not_in": lambda a, b: a not in b}
 _AUGMENTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
-    for n in ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul", "ilshift", "irshift", "iand", "ior", "ixor"]
+    for n in [
+        "iadd",
+        "isub",
+        "imul",
+        "itruediv",
+        "ifloordiv",
+        "imod",
+        "ipow",
+        "imatmul",
+        "ilshift",
+        "irshift",
+        "iand",
+        "ior",
+        "ixor",
+    ]
 }
 
 
@@ -95,6 +131,7 @@ class Tracer:
         self._functions: dict[int, tuple[FunctionType, FunctionType]] = {}
         self._cells: dict[int, tuple[CellType, CellType, str, Any]] = {}
         self._cell = CellType(self)
+        self.regions.stores = self._stores
 
     # --- calls
 
@@ -175,12 +212,13 @@ class Tracer:
         elif new is object.__new__:
             made = object.__new__(cls)
         else:
-            made = cls.__new__(cls, *args, **kwargs)  # type: ignore[call-overload]
+            made = cls.__new__(cls, *args, **kwargs)
+        self.regions.note(made)
         if isinstance(made, cls):
             if isinstance(init, FunctionType):
                 self.call(init, made, *args, **kwargs)
             elif init is not object.__init__:
-                cls.__init__(made, *args, **kwargs)
+                init(made, *args, **kwargs)
         return made
 
     def _call_opaque(self, f: Any, args: Any, kwargs: Any) -> Any:
@@ -208,7 +246,7 @@ class Tracer:
         if iteration.any_traced((args, kwargs)):
             self.mode.fail(
                 f"{full} has no compiled form and cannot be called with traced values",
-                f"wrap it with jg.host({name}, result=...), keep it outside the jitted function, or use @jit(fallback='eager').",
+                f"wrap it with jg.host({name}, result=...), keep it outside, or use @jit(fallback='eager').",
             )
         self.mode.fail(
             f"{full} may give another result at each call; while tracing it would run once and be frozen",
@@ -313,6 +351,12 @@ class Tracer:
         self._cells[id(old)] = (old, new, name, value)
         return new
 
+    def _stores(self) -> dict[Any, Any]:
+        """What functions stored in globals and cells so far."""
+        found = {(id(g), name): value for g in self._namespaces.values() for name, value in g.stores().items()}
+        found.update({(id(cell), name): value for cell, name, value in self.cell_stores()})
+        return found
+
     def cell_stores(self) -> list[tuple[CellType, str, Any]]:
         """Closure cells that were bound anew: (live cell, name, value)."""
         found = []
@@ -372,6 +416,8 @@ class Tracer:
             self.call(found.fset, owner, value)
             return
         if not self.outside.store_attribute(owner, name, value):
+            if not isinstance(owner, type | FunctionType):
+                self.regions.check_owner(owner, name)
             setattr(owner, name, value)
 
     def item(self, owner: Any, index: Any) -> Any:
@@ -490,6 +536,20 @@ class Tracer:
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
         control_flow.check(self.regions, test, message)
 
+    def handle(self, *kinds: Any) -> None:
+        """A `try` with handlers for these exceptions begins."""
+        found: list[type[BaseException]] = []
+        for kind in kinds:
+            found += kind if isinstance(kind, tuple) else (kind,)
+        self.mode.handled.append(tuple(found))
+
+    def handled(self) -> None:
+        self.mode.handled.pop()
+
+    def use(self, x: Any) -> Any:
+        """A variable that may be unbound is read."""
+        return self.regions.resolve(x) if type(x) is Maybe else x
+
     def named(self, name: str, x: Any) -> Any:
         """The value of an assignment: what the user calls it is its name in the graph."""
         if type(x) is Tensor and not x._steps:
@@ -562,7 +622,13 @@ def _table() -> dict[int, Any]:
         from jitgraph import xp
 
         found: dict[Any, Any] = {**NUMPY_TABLE, **getattr(xp, "BUILTIN_TABLE", {})}
-        own: dict[Any, Callable[..., Any]] = {getattr: _getattr, setattr: _setattr, type: _type, vars: _vars, print: _print}
+        own: dict[Any, Callable[..., Any]] = {
+            getattr: _getattr,
+            setattr: _setattr,
+            type: _type,
+            vars: _vars,
+            print: _print,
+        }
         found.update({f: _OwnStandin(body) for f, body in (iteration.BODIES | own).items()})
         table = {id(f): body for f, body in found.items() if not isinstance(f, tuple)}
         _kept.extend(found)

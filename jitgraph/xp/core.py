@@ -302,8 +302,10 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
         return value
     shape = have.shape
     extra = len(shape) - len(t.shape)
-    if extra > 0 and all(d == 1 for d in shape[:extra]):
-        value = mode.view(value, shape[extra:])
+    if extra > 0 and (
+        all(d == 1 for d in shape[:extra]) or (mode.name == "trace" and mode.repeats_to(shape[:extra], (1,) * extra))
+    ):
+        value = mode.view(mode.stretch(value, (*(1,) * extra, *shape[extra:])) if mode.name == "trace" else value, shape[extra:])
         shape = shape[extra:]
     if len(shape) <= len(t.shape):
         if mode.name == "trace":

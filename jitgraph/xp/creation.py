@@ -346,7 +346,11 @@ def linspace(
     delta = binary("sub", b, a)
     y = iota(mode, 0.0, 1.0, count, np.dtype(np.float64))
     step: Any = math.nan
-    if mode.decide(">", divisor, 0):
+    try:
+        several, known = mode.decide(">", divisor, 0), True
+    except Undecided:  # as if there were several: one element is `start` all the same
+        several, known, divisor = True, False, dim_max(divisor, 1)
+    if several:
         step = binary("truediv", delta, _number(mode, divisor))
         spread = EXPORTS["where"](
             binary("eq", step, 0),
@@ -354,7 +358,9 @@ def linspace(
             binary("mul", y, step),
         )
         y = binary("add", spread, a)
-        if endpoint and mode.decide(">", count, 1):
+        if endpoint and not known:
+            y = EXPORTS["where"](binary("eq", iota(mode, 0.0, 1.0, count, np.dtype(np.float64)), _number(mode, divisor)), b, y)
+        elif endpoint:
             last = view_of(y, IndexMap((), (AxisMap(count - 1, 0, None),)))
             assign(last, b)
     else:

@@ -236,12 +236,23 @@ def _all_python(*values: Any) -> bool:
     )
 
 
+def _open_bounds(a: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """Python ints at or past the limits of an integer dtype bound nothing (the rule of numpy._core._methods._clip)."""
+    dtype = tensor(a).type.dtype
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        low = None if type(low) is int and low <= info.min else low
+        high = None if type(high) is int and high >= info.max else high
+    return low, high
+
+
 @numpy_function(np.clip)
 def clip(
     a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **kwargs: Any
 ) -> Any:
     low = a_min if a_min is not None else min
     high = a_max if a_max is not None else max
+    low, high = _open_bounds(a, low, high)
     if low is None and high is None:
         return deliver(duplicate(tensor(a)), out)
     if high is None:

@@ -194,11 +194,18 @@ def _gather(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]]) -> Tensor:
     axes_of_base = base_axes(items)
     indices = [integer_index(mode, a, base.type.shape[p], axes_of_base[p]) for a, p in zip(arrays, places, strict=True)]
     index, flat_base, axis = flattened(mode, base, indices, places)
+    count = index.type.ndim
+    others = [k for k in range(base.type.ndim) if k not in places]
+    stored = [k for k in base.type.layout.order if k not in places]
+    if (axis or stored != others) and others:
+        # NumPy's result has the index's axes outermost in memory, then the others as the base has them
+        number = {k: j + (j >= axis) for j, k in enumerate(others)}
+        moved = transpose(flat_base, [axis, *(number[k] for k in stored)])
+        result = apply(R("take"), moved, index, axis=0)
+        before = axis if adjacent else 0
+        rest = [count + stored.index(k) for k in others]
+        return transpose(array_tensor(result), [*rest[:before], *range(count), *rest[before:]])
     result = apply(R("take"), flat_base, index, axis=axis)
-    if not adjacent and axis:
-        count = index.type.ndim
-        order = [*range(axis, axis + count), *range(axis), *range(axis + count, result.type.ndim)]
-        result = transpose(array_tensor(result), order)
     return array_tensor(result) if not result.type.shape else result
 
 

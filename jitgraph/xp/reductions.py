@@ -54,7 +54,7 @@ def reduce_with(
 ) -> Any:
     """One reduction. `where=` puts the identity in the place of what is left out; `initial` is combined at the end."""
     x = _operand(a)
-    axes = axes_of(axis, x.type.ndim, name)
+    axes = () if _is_only_axis(axis, x) else axes_of(axis, x.type.ndim, name)
     keep = bool(keepdims) if _given(keepdims) else False
     if dtype is not None:
         x = cast(x, dtype)
@@ -78,6 +78,11 @@ def reduce_with(
         combine = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum", "reduce_min": "minimum"}[record]
         result = apply(R(combine), result, cast(tensor(initial, x._storage.mode), result.type.dtype))
     return deliver(result, out)
+
+
+def _is_only_axis(axis: Any, x: Tensor) -> bool:
+    """`ufunc.reduce` takes the axes 0 and -1 of an array without axes."""
+    return not x.type.ndim and isinstance(axis, (int, np.integer)) and axis in (0, -1)
 
 
 def _identity(record: str, dtype: np.dtype, initial: Any, name: str) -> Any:
@@ -353,7 +358,7 @@ def _running(record: str, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     x = _operand(a)
     if dtype is not None:
         x = cast(x, dtype)
-    if axis is None:
+    if axis is None or _is_only_axis(axis, x):
         x, axis = ravel(array_tensor(x)), 0
     return deliver(apply(R(record), x, axis=axis_of(axis, x.type.ndim, record)), out)
 

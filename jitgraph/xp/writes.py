@@ -19,6 +19,7 @@ from jitgraph.tensor import (
     apply,
     assign,
     dim_tensor,
+    is_writable,
     lift,
     make,
     plain,
@@ -65,6 +66,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     t = x.type
     if t.kind != "array":
         raise errors.DTypeError(f"'{x.__class__.__name__}' object does not support item assignment")
+    if not is_writable(x):
+        raise errors.ReadOnlyError("assignment destination is read-only")
     if mode is EAGER:
         assert other is not None
         from jitgraph.tensor import _promote

@@ -33,8 +33,7 @@ AVX512: Final = bool(HOST.get("avx512f") and HOST.get("avx512dq") and HOST.get("
 FMA: Final = bool(HOST.get("fma"))
 DTYPES: Final = {"float": np.float32, "double": np.float64}
 WIDTHS: Final = [(ty, lanes) for ty in ("float", "double") for lanes in (1, 2, 4, 8, 16)]
-UNARY: Final = sorted(name for name, function in FUNCTIONS.items() if function.arity == 1)
-VECTOR: Final = [name for name in UNARY if FUNCTIONS[name].vectorised]
+VECTOR: Final = sorted(name for name, function in FUNCTIONS.items() if function.vectorised and function.arity == 1)
 TRUE: Final[dict[str, Callable[..., mpf]]] = {
     "exp": mpmath.exp,
     "exp2": lambda x: mpmath.power(2, x),
@@ -230,9 +229,9 @@ def reference(name: str, x: Array) -> Array:
         return getattr(np, name)(wide) if hasattr(np, name) else kernel(name, "double", 8)(wide)
 
 
-@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("name", VECTOR)
 def test_single_is_within_its_bound(name: str) -> None:
-    count = 1 << 18 if FUNCTIONS[name].vectorised else 1 << 14
+    count = 1 << 18
     patterns = np.linspace(0, (1 << 32) - 1, count).astype(np.uint32).view(np.float32)
     x = padded(np.concatenate([patterns, random_numbers("float", count // 4), boundaries("float")]))
     errors = single_errors(kernel(name, "float", 16)(x), reference(name, x))
@@ -240,7 +239,7 @@ def test_single_is_within_its_bound(name: str) -> None:
     assert errors[worst] <= FUNCTIONS[name].ulp["float"], f"{name}({float(x[worst])!r}) is {errors[worst]:.3f} ulp off"
 
 
-@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("name", VECTOR)
 def test_double_is_within_its_bound(name: str) -> None:
     x = padded(np.concatenate([random_numbers("double", 1500), boundaries("double")]))
     errors = double_errors(name, x, kernel(name, "double", 8)(x))
@@ -275,7 +274,7 @@ def test_without_fma_within_two_ulp(name: str, ty: str) -> None:
 
 
 @pytest.mark.parametrize("ty", ["float", "double"])
-@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("name", VECTOR)
 def test_special_values(name: str, ty: str) -> None:
     dtype = DTYPES[ty]
     call = kernel(name, ty, 16 if ty == "float" else 8)
@@ -310,13 +309,53 @@ def test_huge_arguments_beside_small_ones(name: str, ty: str) -> None:
     np.testing.assert_allclose(call(mixed), expected, rtol=4 * np.finfo(dtype).eps)
 
 
+GAMMA: Final = {"lgamma": math.lgamma, "tgamma": math.gamma}
+SPECIAL: Final = [0.0, 1.0, 2.0, 3.0, 0.5, 2.5, 1e-3, 1e6, 2.0**-1074, 1e300, math.inf, math.nan]
+
+
+@pytest.mark.parametrize("has_fma", [True, False] if FMA else [False])
 @pytest.mark.parametrize("ty", ["float", "double"])
-def test_power_is_the_library_lane_by_lane(ty: str) -> None:
-    dtype = DTYPES[ty]
-    x = padded(np.array([2.0, -2.0, 0.0, -0.0, 1.0, math.nan, math.inf, 9.0], dtype=dtype))
-    y = padded(np.array([10.0, 3.0, -1.0, 0.0, math.nan, 0.0, -1.0, 0.5], dtype=dtype))
+@pytest.mark.parametrize("name", ["pow", "arctan2", "hypot"])
+def test_special_pairs_are_as_in_numpy(name: str, ty: str, has_fma: bool) -> None:
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(kernel("pow", ty, 8)(x, y), np.power(x, y), rtol=1e-6)
+        values = np.array([*SPECIAL, *(-v for v in SPECIAL)]).astype(DTYPES[ty])
+        x, y = (padded(v.ravel()) for v in np.meshgrid(values, values))
+        expected = getattr(np, "power" if name == "pow" else name)(x, y)
+    result = kernel(name, ty, 8, has_fma=has_fma, has_avx512=AVX512 and has_fma)(x, y)
+    np.testing.assert_allclose(result, expected, rtol=4 * np.finfo(DTYPES[ty]).eps, atol=0)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(result[numbers]), np.signbit(expected[numbers]))
+
+
+@pytest.mark.parametrize(("name", "true"), [("pow", mpmath.power), ("arctan2", mpmath.atan2)])
+def test_pairs_are_within_their_bounds(name: str, true: Callable[[mpf, mpf], mpf]) -> None:
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.uniform(0, 3, 800), np.ldexp(rng.uniform(1, 2, 800), rng.integers(-1000, 1000, 800))])
+    y = np.concatenate([rng.uniform(-30, 30, 800), np.ldexp(rng.uniform(-2, 2, 800), rng.integers(-9, -1, 800))])
+    with mpmath.workprec(200):
+        exact = [true(mpf(a), mpf(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    errors = [
+        float(abs(mpf(r) - e) / mpf(2) ** (max(int(mpmath.mag(e)) - 1, -1022) - 52))
+        for r, e in zip(kernel(name, "double", 8)(x, y).tolist(), exact, strict=True)
+    ]
+    assert max(errors) <= FUNCTIONS[name].ulp["double"]
+    with np.errstate(all="ignore"):
+        x, y = x.astype(np.float32), y.astype(np.float32)
+        wide = kernel(name, "double", 8)(x.astype(np.float64), y.astype(np.float64))
+    assert single_errors(kernel(name, "float", 16)(x, y), wide).max() <= FUNCTIONS[name].ulp["float"]
+
+
+@pytest.mark.parametrize("base", [2, 10])
+def test_logarithms_of_powers_of_their_base_are_exact(base: int) -> None:
+    exponents = np.arange(-16, 16) if base == 2 else np.arange(16)
+    x = padded(np.array([float(base) ** int(e) for e in exponents]))
+    np.testing.assert_array_equal(kernel(f"log{base}", "double", 8)(x), padded(exponents.astype(np.float64)))
+
+
+@pytest.mark.parametrize("name", ["lgamma", "tgamma"])
+def test_library_functions_lane_by_lane(name: str) -> None:
+    x = padded(np.random.default_rng(6).uniform(0.1, 20, 64))
+    np.testing.assert_allclose(kernel(name, "double", 8)(x), [GAMMA[name](v) for v in x.tolist()], rtol=1e-13)
 
 
 @pytest.mark.skipif(not AVX512, reason="needs 512-bit vectors")

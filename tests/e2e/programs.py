@@ -1,6 +1,7 @@
 """Whole NumPy programs, run by NumPy and compiled, compared in everything that a caller can see."""
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -116,7 +117,8 @@ def close(got: Any, expected: Any) -> None:
 def outcome(fn: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """What a call returns, or the exception it raises."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
             return fn(*arguments)
     except Exception as error:  # noqa: BLE001 - it is compared
         return error

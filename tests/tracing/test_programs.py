@@ -477,7 +477,7 @@ def test_sum_of_digits_and_primes():
 
 def test_interval_bisection_with_helper_and_early_exit():
     def root(lo, hi, tol):
-        f = lambda t: t * t * t - t - 2  # noqa: E731
+        f = lambda t: t * t * t - t - 2
         for _ in range(200):
             mid = (lo + hi) / 2
             if hi - lo < tol:

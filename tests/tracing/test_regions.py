@@ -647,3 +647,192 @@ def test_a_name_for_an_array_that_a_branch_writes():
         return y.sum()
 
     check(g, (V, 5), (vec(9), 1))
+
+
+def test_a_name_bound_in_one_branch_only():
+    def f(x, a, b):
+        if a > 0:
+            y = x * 2
+        if b > 0:
+            x = x + y
+        return x
+
+    f_ = check(f, (V, 1.0, 1.0), (V, -1.0, -1.0), (V, 1.0, -1.0))
+    with pytest.raises(UnboundLocalError, match="cannot access local variable 'y'"):
+        f_(V, -1.0, 1.0)
+
+    def g(x, n):
+        for i in range(n):
+            if x[i] > 0:
+                first = x[i]
+                found = True
+                break
+        else:
+            found = False
+        if found:
+            return first
+        return x[0] * 0
+
+    check(g, (V, 7), (-np.arange(1.0, 9), 8), (np.arange(9.0), 3))
+
+    def h(x):
+        k = 0
+        while x > 1.0:
+            last = x
+            x = x / 2
+            k += 1
+        if k > 0:
+            return last, k
+        return x, k
+
+    h_ = check(h, (9.0,), (0.5,))
+    assert h_.count == 1
+
+
+def test_the_message_of_an_error_shows_values():
+    def f(x, n):
+        if n > x.shape[0]:
+            raise IndexError(f"{n} is more than {x.shape[0]} {{}} {x.sum():.2f}")
+        for i in range(n):
+            if x[i] < 0:
+                raise ValueError(f"x[{i}] = {x[i]:.1f} is negative")
+        return n
+
+    f_ = Jit(f)
+    assert f_(np.ones(9), 3) == 3
+    with pytest.raises(IndexError, match=r"12 is more than 9 \{\} 9.00"):
+        f_(np.ones(9), 12)
+    x = np.ones(9)
+    x[4] = -2.5
+    with pytest.raises(ValueError, match=r"x\[4\] = -2.5 is negative"):
+        f_(x, 9)
+    assert f_.count == 1
+
+
+def test_errors_that_the_user_handles_are_left_to_python():
+    def f(x, i):
+        try:
+            return x[i]
+        except IndexError:
+            return 0.0
+
+    f_ = Jit(f)
+    assert f_(V, 3) == V[3]
+    assert f_(V, 99) == 0.0
+    assert f_.deoptimised == 1
+
+    def g(x, s):
+        try:
+            if s < 0:
+                raise ValueError("negative")
+            x = x * s
+        except ValueError:
+            x = x * 0
+        return x
+
+    g_ = Jit(g)
+    np.testing.assert_array_equal(g_(V, 2.0), V * 2)
+    np.testing.assert_array_equal(g_(V, -2.0), V * 0)
+    assert g_.count == 1
+
+    def h(x, s):
+        x[0] = 1.0
+        try:
+            if s < 0:
+                raise ValueError("negative")
+        except ValueError:
+            x[1] = 2.0
+
+    with pytest.raises(errors.TraceError, match="ValueError that depends on data is handled by `try`"):
+        Jit(h)(V.copy(), 1.0)
+
+
+def test_a_branch_that_writes_and_raises():
+    def f(x, s):
+        if s < 0:
+            x[0] = 0.0
+            raise ValueError("late")
+        return x * s
+
+    with pytest.raises(errors.TraceError, match="writes to an array of the caller's and then raises"):
+        Jit(f)(V.copy(), 1.0)
+
+
+class Account:
+    def __init__(self, balance):
+        self.balance = balance
+
+    def add(self, x):
+        self.balance = self.balance + x
+
+
+def test_objects_changed_in_a_region_are_refused():
+    def f(x, n):
+        a = Account(0.0)
+        for i in range(n):
+            a.add(x[i])
+        return a.balance
+
+    with pytest.raises(errors.TraceError, match="the attribute balance of a Account is changed"):
+        Jit(f)(V, 7)
+
+
+def test_objects_made_in_branches():
+    def f(x, c):
+        if c > 0:
+            a = Account(x.sum())
+            a.add(1.0)
+        else:
+            a = Account(x.max())
+        return a.balance * 2
+
+    check(f, (V, 1.0), (V, -1.0))
+
+    def g(x, n):
+        for i in range(n):
+            a = Account(x[i])
+        return a.balance
+
+    with pytest.raises(errors.TraceError, match="a is a Account made in a loop"):
+        Jit(g)(V, 7)
+
+
+def test_variables_changed_by_a_callee_are_refused():
+    def f(x, n):
+        total = 0.0
+
+        def add(v):
+            nonlocal total
+            total = total + v
+
+        for i in range(n):
+            add(x[i])
+        return total
+
+    with pytest.raises(errors.TraceError, match="the variable total is changed"):
+        Jit(f)(V, 7)
+
+
+def test_nested_containers_changed_in_a_region_are_refused():
+    def f(x, c):
+        state = {"log": []}
+        if c > 0:
+            state["log"].append(x.sum())
+        return x
+
+    with pytest.raises(errors.TraceError, match="the list state is changed"):
+        Jit(f)(V, 1.0)
+
+
+def test_nonlocal_in_the_function_itself():
+    total = 0.0
+
+    def f(x, n):
+        nonlocal total
+        for i in range(n):
+            total = total + x[i]
+        return n
+
+    f_ = Jit(f)
+    f_(V, 7)
+    assert total == sum(V.tolist())

@@ -196,7 +196,7 @@ def helper(x, scale=2.0):
 
 def test_helpers_partials_lambdas():
     half = functools.partial(helper, scale=0.5)
-    twice = lambda f, x: f(f(x))  # noqa: E731
+    twice = lambda f, x: f(f(x))
     check(lambda x: half(x) + helper(x) + twice(np.sin, x), (V,), (vec(3),))
 
 

@@ -5,6 +5,6 @@ error bound. What has no recipe calls the C library lane by lane, under the same
 """
 
 from jitgraph.codegen.vecmath.function import VectorFunction
-from jitgraph.codegen.vecmath.registry import FUNCTIONS
+from jitgraph.codegen.vecmath.registry import FUNCTIONS, library_function
 
-__all__ = ["FUNCTIONS", "VectorFunction"]
+__all__ = ["FUNCTIONS", "VectorFunction", "library_function"]

@@ -436,27 +436,33 @@ POW_ATANH: Final[Coefficients] = {
 }
 
 POW_LOG2: Final[Coefficients] = {
-    # log2((1 + s) / (1 - s)) = s P(z), z = s^2; for results in float; error 2^-45.1
+    # log2(1 + f) = f P(f); for results in float; error 2^-35.8
     "double": (
-        _h("0x1.71547652b8250p+1"),
-        _h("0x1.ec709dc53dc65p-1"),
-        _h("0x1.2776c291d9f72p-1"),
-        _h("0x1.a61a2fce5f5f4p-2"),
-        _h("0x1.47952f169ad84p-2"),
-        _h("0x1.21b2f9188fb11p-2"),
+        _h("0x1.71547652a1eacp+0"),
+        _h("-0x1.715476565cfc7p-1"),
+        _h("0x1.ec709ebb8ade4p-2"),
+        _h("-0x1.71547097dcfcdp-2"),
+        _h("0x1.277651feea2eap-2"),
+        _h("-0x1.ec72b5866d176p-3"),
+        _h("0x1.a63f43d4e5d4fp-3"),
+        _h("-0x1.7141718b49b23p-3"),
+        _h("0x1.45291fa790307p-3"),
+        _h("-0x1.252f37a8eafd9p-3"),
+        _h("0x1.2871c68621b4bp-3"),
+        _h("-0x1.2488dd837c272p-3"),
+        _h("0x1.3ce8d376daf42p-4"),
     ),
 }
 
 POW_EXP2: Final[Coefficients] = {
-    # 2^r = P(r); for results in float; error 2^-34.5
+    # 2^r = P(r); for results in float; error 2^-29.0
     "double": (
-        _h("0x1.ffffffffab9d2p-1"),
-        _h("0x1.62e42ff116a45p-1"),
-        _h("0x1.ebfbe0a4f3139p-3"),
-        _h("0x1.c6b08aae779f5p-5"),
-        _h("0x1.3b29dc143df51p-7"),
-        _h("0x1.5d8a70f62d74ep-10"),
-        _h("0x1.446a43f1e2f31p-13"),
-        _h("0x1.fe17622ae9071p-17"),
+        _h("0x1.0000000261c20p+0"),
+        _h("0x1.62e430c82c1b7p-1"),
+        _h("0x1.ebfbdadb1fc07p-3"),
+        _h("0x1.c6aed45f0fc4ap-5"),
+        _h("0x1.3b2dbc7f962d7p-7"),
+        _h("0x1.5f4598565edddp-10"),
+        _h("0x1.41d2f8add2393p-13"),
     ),
 }

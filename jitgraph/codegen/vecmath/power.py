@@ -58,8 +58,7 @@ def held(a: Assembler, x: V, limit: float) -> V:
 def power_for_float(a: Assembler, x: V, y: V) -> V:
     """x^y for x >= 0 to about 40 bits, where it is neither too large nor too small for a float."""
     k, f = exponent_and_fraction(a, x)
-    s = a.fdiv(f, a.fadd(f, a.like(2.0, f)))
-    log = a.muladd(s, horner(a, a.fmul(s, s), POW_LOG2["double"]), k)
+    log = a.muladd(f, horner(a, f, POW_LOG2["double"]), k)  # a division would take longer than its eight degrees
     exponent = held(a, a.fmul(log2_specials(a, x, log), y), 300.0)
     k, k_bits = rounded(a, exponent, 1.0)
     return a.fmul(horner(a, a.fsub(exponent, k), POW_EXP2["double"]), power_of_two(a, k_bits, "double"))

@@ -29,14 +29,15 @@ def _define(
     FUNCTIONS[name] = VectorFunction(name, arity, doc, source, {"float": ulp_single, "double": ulp_double}, emitter)
 
 
-def _library(name: str, symbol: str, arity: int, ulp_single: float, ulp_double: float) -> None:
+def library_function(name: str, symbol: str, arity: int, ulp_single: float, ulp_double: float) -> VectorFunction:
+    """C's function `symbol`, called lane by lane: for what has no recipe."""
+
     def emitter(a: Assembler, /, *x: V) -> V:
         return libm_lanes(a, symbol, *x)
 
-    doc, source = f"C's {symbol}, called lane by lane.", "the C library; the bounds are glibc's"
-    FUNCTIONS[name] = VectorFunction(
-        name, arity, doc, source, {"float": ulp_single, "double": ulp_double}, emitter, vectorised=False
-    )
+    ulp = {"float": ulp_single, "double": ulp_double}
+    doc, source = f"C's {symbol}, lane by lane", "the C library; the bounds are glibc's"
+    return VectorFunction(name, arity, doc, source, ulp, emitter, vectorised=False)
 
 
 _REMEZ: Final = "additive range reduction after Cody and Waite, own minimax polynomial (bench/vecmath_fit.py)"
@@ -70,3 +71,9 @@ _define("erfc", error_function.erfc, 1, 1.0, 1.0, "1 - erf(x)", "Shepherd and La
 _define(
     "pow", power.pow_, 2, 1.0, 1.0, "x^y as C's Annex F has it; double without FMA calls C's", "log2 as two numbers"
 )
+for _record in (
+    library_function("hypot", "hypot", 2, 1.0, 1.0),
+    library_function("lgamma", "lgamma", 1, 7.0, 4.0),
+    library_function("tgamma", "tgamma", 1, 8.0, 10.0),
+):
+    FUNCTIONS[_record.name] = _record

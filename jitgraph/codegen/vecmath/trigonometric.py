@@ -103,7 +103,7 @@ def cos(a: Assembler, /, *operands: V) -> V:
 
 
 def tan(a: Assembler, /, *operands: V) -> V:
-    """The tangent w of r as two numbers; for an odd k -1/w with one Newton step, which also takes in w's second number."""
+    """The tangent w of r as two numbers; for an odd k -1/w, with a Newton step that also takes in w's second number."""
     x = operands[0]
     y = a.fabs(x)
     k, r, low = reduced(a, y)
