@@ -222,7 +222,18 @@ def jit(
         if value not in known:
             raise ValueError(f"{name}: {value!r} is none of {', '.join(map(repr, known))}")
     options = JitOptions(names, specialize, CodeOptions(flags, numerics), check, fallback)
-    return (lambda f: JitFunction(f, options)) if fn is None else JitFunction(fn, options)
+    return (lambda f: _jitted(f, options)) if fn is None else _jitted(fn, options)
+
+
+def _jitted(fn: Any, options: JitOptions) -> Any:
+    """`fn` jitted; what is jitted already, or wrapped as a static or class method, is jitted inside."""
+    if isinstance(fn, (staticmethod, classmethod)):
+        return type(fn)(_jitted(fn.__func__, options))
+    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, JitFunction):
+        return JitFunction(types.MethodType(fn.__func__.__wrapped__, fn.__self__), options)
+    if isinstance(fn, JitFunction):
+        return JitFunction(fn.__wrapped__, options)
+    return JitFunction(fn, options)
 
 
 def host(fn: Callable[..., Any] | None = None, /, result: Any = None, *, effects: bool = False) -> Any:

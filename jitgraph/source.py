@@ -40,6 +40,20 @@ class SourceLoc:
             _places[key] = found
         return found
 
+    @staticmethod
+    def of_definition(fn: Any) -> SourceLoc | None:
+        """The `def` line of a Python function or method; None if it has none."""
+        code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+        if not isinstance(code, CodeType):
+            return None
+        line = code.co_firstlineno
+        for k in range(line, line + 30):  # behind decorators
+            text = linecache.getline(code.co_filename, k).strip()
+            if text.startswith(("def ", "async def ")) or "lambda" in text:
+                line = k
+                break
+        return SourceLoc(code.co_filename, line, 0, code.co_name)
+
     @property
     def text(self) -> str:
         """The source line, stripped; empty if the source is not at hand."""

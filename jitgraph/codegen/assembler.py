@@ -92,12 +92,13 @@ class Assembler:
         has_fma: whether the target multiplies and adds with one rounding in hardware. `fma` is exact either way (a
             library call per lane without it); `muladd` and the recipes of `vecmath` choose by this flag.
         has_avx512: whether x86's AVX-512 instructions are there (F, DQ, VL), for which `vecmath` has shorter recipes.
+        library: how `library_call` calls C's mathematical functions; None means by name, through a declaration.
         flags: fast-math flags for every floating-point instruction that follows, such as `"reassoc contract"`.
     """
 
     __slots__ = (
         *("_count", "_declared", "_flags", "_open", "_phis", "_splats"),
-        *("block", "has_avx512", "has_fma", "lines"),
+        *("block", "has_avx512", "has_fma", "library", "lines"),
     )
 
     def __init__(
@@ -107,12 +108,13 @@ class Assembler:
         self.block = entry
         self.has_fma = has_fma
         self.has_avx512 = has_avx512
+        self.library: Callable[[str, str, Sequence[V]], V] | None = None
         self._flags = f"{flags} " if flags else ""
         self._count = 0
         self._open = True  # whether the current block still lacks its terminator
         self._declared: dict[str, str] = {}
         self._splats: dict[tuple[str, int], V] = {}  # of this block only: another block need not be dominated
-        self._phis: dict[str, int] = {}  # phi to the line it stands on
+        self._phis: dict[str, int] = {}  # phi to the line it stood on when it was written
 
     # --- the text ---------------------------------------------------------------------------------------------------
 
@@ -581,6 +583,10 @@ class Assembler:
             self._declare(name, kind, [argument.type for argument in arguments], attributes)
         return self.define(f"call {kind} @{name}({', '.join([x.typed for x in arguments])})", ty, lanes)
 
+    def library_call(self, name: str, ty: str, arguments: Sequence[V]) -> V:
+        """Call C's function of scalars `name`: `sin`, `powf`. The owner of the assembler may say how, see `library`."""
+        return self.call(name, ty, arguments) if self.library is None else self.library(name, ty, arguments)
+
     def call_void(self, name: str, arguments: Sequence[V], *, attributes: str = "") -> None:
         """Call `@name`, which returns nothing."""
         if name not in self._declared:
@@ -645,7 +651,10 @@ class Assembler:
         """Give a phi one more predecessor: a loop's back edge, known only after the loop's body."""
         if value.ty != phi.ty or value.lanes != phi.lanes:
             raise TypeError(f"phi: {value.typed} is no {phi.type}")
-        self.lines[self._phis[phi.text]] += f", [ {value.text}, %{block} ]"
+        at, start = self._phis[phi.text], f"  {phi.text} = phi "
+        if at >= len(self.lines) or not self.lines[at].startswith(start):  # lines were inserted before it
+            at = next(i for i in range(len(self.lines) - 1, -1, -1) if self.lines[i].startswith(start))
+        self.lines[at] += f", [ {value.text}, %{block} ]"
 
     def ret(self, x: V | None = None) -> None:
         """Return."""

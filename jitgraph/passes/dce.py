@@ -151,10 +151,7 @@ def _prune(op: Op, live: _Liveness) -> bool:
     if op.name == "cond" or len(args) == len(op.operands):
         return changed
     for region in op.regions:
-        for i, a in enumerate(region.args):
-            if i not in args:
-                a.uses.clear()
-        region.args = [region.args[i] for i in args]
+        region.args = [region.args[i] for i in args]  # what still uses the others is dead: the sweep inside drops it
         for i, a in enumerate(region.args):
             a.index = i
     op.set_operands([op.operands[i] for i in args])

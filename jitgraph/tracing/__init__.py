@@ -17,8 +17,8 @@ Callables known by a dunder attribute:
 
 Files: `source_find` (trees of live code), `exits` and `liveness` (structured code and what it carries), `rewrite` (the
 copy), `standins` (what the copy calls), `globals`, `hidden` and `outside` (state outside of the arguments), `regions`,
-`control_flow`, `branches`, `carried`, `loop_regions`, `merging`, `iteration`, `poison` (branches and loops), `host` (calls
-back), `leaves` (keys), `capture_mode`, `results` and `capture` (the trace).
+`control_flow`, `branches`, `carried`, `loop_regions`, `merging`, `iteration`, `poison` (branches and loops), `host`
+(calls back), `leaves` (keys), `capture_mode`, `results` and `capture` (the trace).
 """
 
 from jitgraph.tracing.capture import Trace, TraceOptions, call_key

@@ -43,6 +43,7 @@ from jitgraph.tracing.leaves import (
 )
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.regions import sweep
+from jitgraph.tracing.reruns import settle_reruns
 from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer
 
@@ -236,7 +237,7 @@ class _Capture:
         return symbol(name)
 
     def _argument(self, x: Any, key: Key, name: str) -> Tensor:
-        check_leaf(x, key, name)
+        check_leaf(x, key, name, SourceLoc.of_definition(self.fn))
         index = len(self.graph.args)
         shape = np.shape(plain(x))
         t = type_of_leaf(x, key, [self._size(d, index, k) for k, d in enumerate(shape)])
@@ -279,14 +280,17 @@ class _Capture:
         return found
 
     def _static_array(self, x: Any, name: str) -> Any:
-        if isinstance(x, np.ma.MaskedArray):
-            raise errors.DTypeError(
-                errors.describe(
-                    f"argument {name} is a masked array, which is not supported",
-                    remedy="pass x.filled(...) and the mask.",
-                )
+        if type(x) is np.ndarray or isinstance(x, np.memmap):
+            return x
+        masked = isinstance(x, np.ma.MaskedArray)
+        what = "a masked array" if masked else f"a {type(x).__name__}, a subclass of ndarray with rules of its own"
+        raise errors.DTypeError(
+            errors.describe(
+                f"argument {name} is {what}, which is not supported",
+                SourceLoc.of_definition(self.fn),
+                remedy=f"pass {name}.filled(...) and {name}.mask." if masked else f"pass np.asarray({name}).",
             )
-        return x
+        )
 
     # --- the run
 
@@ -330,7 +334,11 @@ class _Capture:
             try:
                 inspect.signature(self.fn).bind(*args, **kwargs)
             except TypeError as error:
-                raise TypeError(f"{self.graph.name}() {error}") from None
+                text = f"{self.graph.name}() {error}"
+                loc = SourceLoc.of_definition(self.fn)
+                raise TypeError(
+                    errors.describe(text, loc, remedy="call it with the parameters of its signature.")
+                ) from None
 
     def _check_arguments(self, before: list[tuple[Any, Any]]) -> None:
         """Lists and dicts that were arguments are copies here: a change of one would be lost."""
@@ -363,14 +371,26 @@ class _Capture:
                 lift(self.mode, make(s))  # a stale argument: says so
         writes = tuple(s.origin for s in written if s.origin is not None)
         self.mode.builder.emit(REGISTRY["return"], [*returned, *(s.value for s in written)], (), {"mutates": writes})
+        settle_reruns(self.graph)
         hidden = sorted(self.outside.hidden, key=lambda h: h.index)
         hidden, names = prune(self.graph, hidden, self.names)
         self.graph.hidden = [h.name for h in hidden]
         return Trace(
-            self.graph, self.tree, self.keys, alias_pattern(self.leaves), tuple(self.arg_leaves), tuple(names),
-            {k: self.leaves[k] for k in sorted(self.decisions.static_leaves)}, out_tree, hidden, replays, self.outside.guards,
-            self.graph.body.terminator.attrs["mutates"], self.outside.also_arguments, [x for x, k in zip(self.leaves, self.keys, strict=True) if not is_dynamic(k)],
-        )  # fmt: skip
+            graph=self.graph,
+            in_tree=self.tree,
+            keys=self.keys,
+            aliases=alias_pattern(self.leaves),
+            arg_leaves=tuple(self.arg_leaves),
+            arg_names=tuple(names),
+            leaf_values={k: self.leaves[k] for k in sorted(self.decisions.static_leaves)},
+            out_tree=out_tree,
+            hidden=hidden,
+            replays=replays,
+            guards_python=self.outside.guards,
+            writes=self.graph.body.terminator.attrs["mutates"],
+            also_arguments=self.outside.also_arguments,
+            held=[x for x, k in zip(self.leaves, self.keys, strict=True) if not is_dynamic(k)],
+        )
 
     def _stores(self) -> list[tuple[Place, Any]]:
         """What the function stored outside: (place, value)."""

@@ -112,7 +112,7 @@ class CaptureMode(TraceMode):
         for merged, sources in self._watched:
             if storage is merged:
                 self.fail(
-                    "a write to an array that may be one of two, depending on a traced test or on whether a loop has a turn",
+                    "a write to an array that may be one of two, depending on a traced test or the turns of a loop",
                     "copy it first (x = x.copy()), or write in the branches.",
                 )
             if any(storage is s for s in sources) and merged.value is not None:

@@ -365,7 +365,7 @@ class Region:
                     f"work on copies ({name} = {name}.copy()) and write the result back after the loop.",
                 )
             spoil(
-                self.mode, storage, f"an array that {name} stood for before a loop that wrote to it is used after the loop",
+                self.mode, storage, f"an array that {name} stood for before a loop that wrote to it",
                 "use the variables that the loop leaves, or a copy made before it.",
             )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """`if`, `and`, `or`, `x if t else y` and `assert` of rewritten functions; loops are in `loop_regions`.
 
 A test that is known while tracing is ordinary Python. Otherwise both sides are traced, one after the other, in the
-user's own frame, and a `cond` yields the names that are live behind the statement and the storages that were written. A side
-that raises becomes a check in front of the other side.
+user's own frame, and a `cond` yields the names that are live behind the statement and the storages that were written.
+A side that raises becomes a check in front of the other side.
 """
 
 from __future__ import annotations

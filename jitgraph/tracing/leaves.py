@@ -22,6 +22,7 @@ from jitgraph.dtypes import COMPILED
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.types import Layout, TensorType, c_layout, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, paths
+from jitgraph.source import SourceLoc
 from jitgraph.tensor import Tensor, plain
 
 Key: TypeAlias = tuple[Any, ...]
@@ -75,9 +76,9 @@ def leaf_type(x: Any) -> Key:
         if isinstance(array, np.ndarray):
             return _array_key("tensor", array)
         return ("tensor", *leaf_type(array))
-    if isinstance(x, np.ndarray):
-        return _array_key("array", x) if kind is not np.ma.MaskedArray else ("static", kind, Identity(x))
-    if isinstance(x, np.number | np.bool_):
+    if isinstance(x, np.ndarray):  # another subclass has rules of its own (matrix, masked arrays): refused
+        return _array_key("array", x) if kind is np.memmap else ("static", kind, Identity(x))
+    if isinstance(x, np.number | np.bool_ | np.datetime64 | np.void):
         return ("scalar", x.dtype)
     return static_key(x.value if kind is Static else x)
 
@@ -104,10 +105,10 @@ def static_key(x: Any) -> Key:
 
 
 def is_dynamic(key: Key) -> bool:
-    return key[0] != "static"
+    return bool(key[0] != "static")
 
 
-def check_leaf(x: Any, key: Key, name: str) -> None:
+def check_leaf(x: Any, key: Key, name: str, loc: SourceLoc | None = None) -> None:
     """Refuse array leaves that compiled code cannot read.
 
     Raises:
@@ -121,9 +122,22 @@ def check_leaf(x: Any, key: Key, name: str) -> None:
         raise errors.DTypeError(
             errors.describe(
                 f"argument {name} has dtype {dtype}, which {what} (supported: bool, integers, float32, float64)",
-                remedy=f"convert it before the call, e.g. {name}.astype(float).",
+                loc,
+                remedy=_conversion(dtype, name),
             )
         )
+
+
+def _conversion(dtype: np.dtype, name: str) -> str:
+    if not dtype.isnative:
+        return f"convert it before the call: {name}.astype({name}.dtype.newbyteorder('='))."
+    if dtype.names:
+        return f"pass its fields as arguments: {name}[{dtype.names[0]!r}]."
+    if dtype.kind == "c":
+        return f"pass {name}.real and {name}.imag, or use @jit(fallback='eager')."
+    if dtype.kind in "mM":
+        return f"pass its numbers: {name}.astype('int64')."
+    return f"convert it before the call, e.g. {name}.astype(float), or use @jit(fallback='eager')."
 
 
 def type_of_leaf(x: Any, key: Key, sizes: Sequence[Any]) -> TensorType:

@@ -69,8 +69,8 @@ class _Reader(ast.NodeVisitor):
         self.assigned.add(node.name)
         self._nested(node)
 
-    visit_AsyncFunctionDef = visit_FunctionDef
-    visit_ClassDef = visit_FunctionDef
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # the name that ast.NodeVisitor looks for
+    visit_ClassDef = visit_FunctionDef  # noqa: N815  # the name that ast.NodeVisitor looks for
 
     def _nested(self, node: ast.AST) -> None:
         self.depth += 1
@@ -85,7 +85,7 @@ class _Reader(ast.NodeVisitor):
         # only walrus targets of a comprehension reach the function; its own targets do not
         self.assigned |= {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
 
-    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp  # noqa: N815  # the name that ast.NodeVisitor looks for
 
     def visit_alias(self, node: ast.alias) -> None:
         self.assigned.add((node.asname or node.name).split(".")[0])
@@ -95,7 +95,7 @@ class _Reader(ast.NodeVisitor):
             self.assigned.add(node.name)
         self.generic_visit(node)
 
-    visit_MatchStar = visit_MatchAs
+    visit_MatchStar = visit_MatchAs  # noqa: N815  # the name that ast.NodeVisitor looks for
 
     def visit_Try(self, node: ast.Try) -> None:
         self.captured |= block_facts([s for h in node.handlers for s in h.body] + node.finalbody).gen
@@ -109,7 +109,7 @@ class _Reader(ast.NodeVisitor):
     def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         self.captured.update(node.names)
 
-    visit_Nonlocal = visit_Global
+    visit_Nonlocal = visit_Global  # noqa: N815  # the name that ast.NodeVisitor looks for
 
 
 def _simple(nodes: Iterable[ast.AST | None]) -> Facts:

@@ -5,11 +5,11 @@ before it assigns them, and the storages of arrays that the body writes to. An a
 written, a name of another type at the end of a turn) is undone and made anew. A name whose type changes in the first
 turn to one that holds the same numbers (int to float, a Python float to np.float64) is converted before the loop; one
 that changes otherwise has the first turn traced in front of the loop. Both hold only if there is a turn: a guard, if
-argument sizes decide it, else a check that reruns the call in Python. A second change is an error that names the variable.
+argument sizes decide it, else a check that reruns the call in Python. A second change is an error naming the variable.
 
 Names assigned before they are read in a turn are no inputs of it; behind the loop they have the value of the last turn.
-A loop with `break` is a `while` over a counter and the flag. When written arrays change places (`u, v = v, u`), a turn of
-the operator is a pair of turns, after which each name stands for its own array again; an odd turn follows as a branch.
+A loop with `break` is a `while` over a counter and the flag. When written arrays change places (`u, v = v, u`), a turn
+of the operator is a pair of turns, after which each name stands for its own array again; an odd one is a branch.
 """
 
 from __future__ import annotations

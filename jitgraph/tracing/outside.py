@@ -187,7 +187,7 @@ class Outside:
         """`owner.name`, which is `value` now; lifted if the owner is from outside."""
         known = self.objects.get(id(owner))
         if known is None:
-            if isinstance(owner, ModuleType):
+            if isinstance(owner, ModuleType | type):
                 known = (owner, Fixed(owner, owner.__name__))
                 self.objects[id(owner)] = known
             else:
@@ -302,7 +302,7 @@ class Outside:
             return known[1]._storage.value  # type: ignore[no-any-return]
         if array.size <= 1:
             return self.mode.builder.constant(np.array(array))
-        self.mode.fail(
+        return self.mode.fail(
             f"an array of shape {array.shape} that is no argument meets a traced value; "
             "it would be frozen into the compiled code",
             "pass it as an argument, or read it from a global, a closure or an attribute inside the function.",

@@ -39,9 +39,9 @@ def _refuse(self: Poison, *args: Any, **kwargs: Any) -> Any:
 
 _METHODS = (
     "call bool len iter next getitem setitem delitem contains index int float complex hash enter exit array "
-    "array_ufunc array_function eq ne lt le gt ge neg pos abs invert add sub mul truediv floordiv mod pow matmul and or xor lshift "
-    "rshift divmod radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor rlshift rrshift rdivmod iadd isub "
-    "imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift format str"
+    "array_ufunc array_function eq ne lt le gt ge neg pos abs invert add sub mul truediv floordiv mod pow matmul and "
+    "or xor lshift rshift divmod radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor rlshift rrshift "
+    "rdivmod iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift format str"
 )
 for _name in _METHODS.split():
     setattr(Poison, f"__{_name}__", _refuse)
@@ -50,7 +50,8 @@ for _name in _METHODS.split():
 class Maybe(Poison):
     """A variable that is bound on some paths only: `value`, if the traced bool `flag` holds when it runs.
 
-    Rewritten code resolves it at each use (`Tracer.use`), with a check. It is a pytree node, so branches and loops carry it.
+    Rewritten code resolves it at each use (`Tracer.use`), with a check. It is a pytree node, so that branches and loops
+    carry it.
     """
 
     __slots__ = ("flag", "name", "value")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from types import FunctionType
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Results:
         results = self.graph.results
         bases: dict[Storage, int] = {}
         values = [
-            self.outside.known_array(x) if isinstance(x, np.ndarray) and type(x) is not Tensor else x for x in values
+            self.outside.known_array(x) if type(x) is not Tensor and isinstance(x, np.ndarray) else x for x in values
         ]
         for k, x in enumerate(values):
             if (
@@ -138,6 +138,14 @@ class Results:
         """Nothing traced may leave inside an object, a function or a text."""
         if isinstance(x, str) and "\x01" in x:
             self.mode.fail("the text of a traced value leaves the function", "format it after the call.")
+        if isinstance(x, GeneratorType | CoroutineType | AsyncGeneratorType):
+            what = "generator" if not isinstance(x, CoroutineType) else "coroutine"
+            if isinstance(x, CoroutineType):
+                x.close()
+            self.mode.fail(
+                f"{self.graph.name} returns a {what}, whose body would run after the trace",
+                "jit a plain function that returns arrays: collect what is yielded in a list, or jit what it calls.",
+            )
         inner: list[Any] = []
         if isinstance(x, FunctionType):
             for cell in x.__closure__ or ():
@@ -145,7 +153,6 @@ class Results:
                     inner.append(cell.cell_contents)
                 except ValueError:
                     continue
-            inner = [i for i in inner if i is not self.tracer]
             if isinstance(x.__globals__, TraceGlobals):
                 self.mode.fail(
                     f"{self.graph.name} returns a function that it defines",
@@ -156,7 +163,7 @@ class Results:
         if any(type(i) is Tensor and i.is_traced for i in inner):
             self.mode.fail(
                 f"{self.graph.name} returns a {type(x).__name__} that holds traced values",
-                "make its class a dataclass, register it with jitgraph.pytree.register, or return its arrays in a tuple.",
+                "make its class a dataclass, register it with jitgraph.pytree.register, or return a tuple.",
             )
 
 

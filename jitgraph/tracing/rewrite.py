@@ -446,7 +446,7 @@ class _Rewriter(ast.NodeTransformer):
         node.args.kw_defaults = [None if d is None else self.expr(d) for d in node.args.kw_defaults]
         return _function(node, outermost=False)
 
-    visit_AsyncFunctionDef = visit_FunctionDef
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # the name that ast.NodeVisitor looks for
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         inner = _Rewriter(regions=False, in_class=True)
@@ -630,7 +630,7 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self.inner(node.body, 1)
         return node
 
-    visit_AsyncWith = visit_With
+    visit_AsyncWith = visit_With  # noqa: N815  # the name that ast.NodeVisitor looks for
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
         handled = [_name("BaseException", h) if h.type is None else h.type for h in node.handlers]
@@ -648,6 +648,12 @@ class _Rewriter(ast.NodeTransformer):
             if handler.type is not None:
                 handler.type = self.expr(handler.type)
             handler.body = self.inner(handler.body, 2)
+        return node
+
+    def visit_match_case(self, node: ast.match_case) -> ast.match_case:
+        if node.guard is not None:
+            node.guard = self.expr(node.guard)
+        node.body = self.block(node.body)
         return node
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:

@@ -149,6 +149,8 @@ class Tracer:
                 return f(*args, **kwargs)
             return self._call_function(f, args, kwargs)
         if kind is MethodType:
+            if f.__self__ is self:  # made by `callback`
+                return f(*args, **kwargs)
             return self.call(f.__func__, f.__self__, *args, **kwargs)
         return self._call_other(f, args, kwargs)
 
@@ -199,6 +201,8 @@ class Tracer:
         return self._call_opaque(f, args, kwargs)
 
     def _construct(self, cls: type, args: Any, kwargs: Any) -> Any:
+        if cls is functools.partial:  # a call of it converts its function
+            return cls(*args, **kwargs)
         if is_opaque_module(cls.__module__) or type(cls).__call__ is not type.__call__:
             return self._call_opaque(cls, args, kwargs)
         new = _find_on_class(cls, "__new__")
@@ -257,7 +261,12 @@ class Tracer:
     def _module_of(f: Any) -> str:
         owner = getattr(f, "__self__", None)
         if owner is not None and not isinstance(owner, ModuleType):
-            return (owner if isinstance(owner, type) else type(owner)).__module__ or ""
+            kind = owner if isinstance(owner, type) else type(owner)
+            name = getattr(f, "__name__", "")
+            for base in kind.__mro__:  # a method of C, perhaps of a class that the user's derives from
+                if name in base.__dict__ and not isinstance(base.__dict__[name], FunctionType):
+                    return base.__module__ or ""
+            return kind.__module__ or ""
         if isinstance(f, np.ufunc):
             return "numpy"
         module = getattr(f, "__module__", None)
@@ -278,7 +287,11 @@ class Tracer:
                 return self.converted(x)
         elif kind is MethodType and type(x.__func__) is FunctionType:
             return MethodType(self.callback(x.__func__), x.__self__)
-        elif (id(x) in _table() and (types or not isinstance(x, type))) or kind is functools.partial:
+        elif (
+            (id(x) in _table() and (types or not isinstance(x, type)))
+            or kind is functools.partial
+            or getattr(kind, "__jitgraph_jit__", False)
+        ):
             return functools.partial(self.call, x)
         return x
 
@@ -398,6 +411,8 @@ class Tracer:
         if value is None:
             value = getattr(owner, name)
             if type(value) in (MethodType, FunctionType, *_WRAPPERS):
+                return value
+            if isinstance(owner, type) and (name.startswith("__") or is_opaque_module(owner.__module__)):
                 return value
             value = self.outside.read_attribute(owner, name, value)
         return value

@@ -11,6 +11,7 @@ import numpy as np
 
 import jitgraph.ops  # noqa: F401  # fills the registry
 from jitgraph import errors
+from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Shape
@@ -178,6 +179,13 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
                 if not isinstance(mode, TraceMode):
                     raise
                 raise mode.located(error) from None
+            except Undecided as unknown:
+                tracing = mode if isinstance(mode, TraceMode) else current_mode()
+                assert isinstance(tracing, TraceMode)
+                tracing.fail(
+                    f"{label}: its form depends on whether {unknown}, known only when the compiled code runs",
+                    "write it with np.where, or keep it outside the jitted function.",
+                )
 
         for f in originals:
             NUMPY_TABLE[f] = function
@@ -361,6 +369,32 @@ def size_of(x: Any) -> DimLike:
     return operator.index(x)
 
 
+def offset_of(x: Any) -> DimLike:
+    """An integer of any sign (of a diagonal) as a dim."""
+    if type(x) is not Tensor:
+        return operator.index(x)
+    dim, mode = x._dim, x._storage.mode
+    if isinstance(dim, (int, Dim)) or not isinstance(mode, TraceMode):
+        return dim if isinstance(dim, (int, Dim)) else operator.index(plain(x))
+    if x.type.dtype.kind not in "iu" or x.type.shape:
+        raise errors.DTypeError(f"'{x.type}' object cannot be interpreted as an integer")
+    return mode.bind(lift(mode, x), "b")
+
+
+def sizes_agree(mode: Mode, a: DimLike, b: DimLike, message: str) -> bool:
+    """Whether two sizes are equal, by proof or guard; sizes known at run time are checked there.
+
+    Args:
+        message: of the ValueError; `{0}` and `{1}` are the sizes.
+    """
+    try:
+        return mode.decide("==", a, b)
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        mode.check(mode.compare("eq", a, b), "ValueError", message, a, b)
+        return True
+
+
 def shape_of(shape: Any) -> Shape:
     """A shape given by the user: an integer or a sequence of them."""
     if type(shape) is Tensor and shape.type.kind == "array" and shape.type.ndim == 1:
@@ -438,13 +472,15 @@ def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
                 )
             )
         raise errors.DTypeError("return arrays must be of ArrayType")
+    if type(result) is not Tensor:  # of plain numbers
+        result = tensor(result, out._storage.mode)
     shape = result.type.shape
     if len(shape) > len(out.type.shape) or (
         len(shape) == len(out.type.shape) and shape != out.type.shape and 1 not in shape
     ):
         mode = result._storage.mode
         for a, b in zip(shape, out.type.shape, strict=False):
-            if len(shape) != len(out.type.shape) or not mode.decide("==", a, b):
+            if len(shape) != len(out.type.shape) or not sizes_agree(mode, a, b, "size {0} for an out of size {1}"):
                 raise errors.ShapeError(
                     errors.describe(
                         f"non-broadcastable output operand with shape {shape_text(out.type.shape)} doesn't match the "

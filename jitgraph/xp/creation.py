@@ -35,6 +35,7 @@ from jitgraph.xp.core import (
     make_full,
     mode_in,
     numpy_function,
+    offset_of,
     shape_of,
     size_of,
     tensor,
@@ -459,7 +460,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 @numpy_function(np.diag, views=True)
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: Any, k: Any = 0) -> Any:
     x = array_tensor(v)
     if x.type.ndim == 2:
         from jitgraph.xp.shape import diagonal
@@ -467,9 +468,11 @@ def diag(v: Any, k: int = 0) -> Any:
         return diagonal(x, k)
     if x.type.ndim != 1:
         raise errors.ShapeError("Input must be 1- or 2-d.")
-    n = x.type.shape[0] + abs(k)
+    by = offset_of(k)
+    down, right = dim_max(-by, 0), dim_max(by, 0)
+    n = x.type.shape[0] + dim_max(-by, by)
     made = full_of(x._storage.mode, 0, (n, n), x.type.dtype)
-    assign(view_of(made, IndexMap((x.type.shape[0],), (AxisMap(max(-k, 0), 1, 0), AxisMap(max(k, 0), 1, 0)))), x)
+    assign(view_of(made, IndexMap((x.type.shape[0],), (AxisMap(down, 1, 0), AxisMap(right, 1, 0)))), x)
     return made
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import DimLike, floordiv, mod
+from jitgraph.ir.dims import DimLike, dim_max, dim_min, floordiv, mod
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import (
@@ -33,6 +33,7 @@ from jitgraph.xp.core import (
     numpy_function,
     shape_of,
     size_of,
+    sizes_agree,
     view_tensor,
 )
 from jitgraph.xp.shape import (
@@ -95,7 +96,7 @@ def _aligned(mode: TraceMode, tensors: list[Tensor], axis: int, what: str) -> li
                 )
             )
         for k, (a, b) in enumerate(zip(first, shape, strict=True)):
-            if k != axis and a != b and not _must_equal(mode, b, a):
+            if k != axis and a != b and not sizes_agree(mode, b, a, "sizes must match: {0} and {1}"):
                 raise errors.ShapeError(
                     errors.describe(
                         f"{_MUST_MATCH}along dimension {k}, the array at index 0 has size {a} and the array at index "
@@ -106,14 +107,6 @@ def _aligned(mode: TraceMode, tensors: list[Tensor], axis: int, what: str) -> li
         goal = (*first[:axis], shape[axis], *first[axis + 1 :])
         aligned.append(t if goal == shape else retyped(t, goal))
     return aligned
-
-
-def _must_equal(mode: TraceMode, a: DimLike, b: DimLike) -> bool:
-    try:
-        return mode.decide("==", a, b)
-    except Undecided:
-        mode.check(mode.compare("eq", a, b), "ValueError", "sizes must match: {0} and {1}", a, b)
-        return True
 
 
 @numpy_function(np.concatenate)
@@ -206,15 +199,10 @@ def _split(ary: Any, where: Any, axis: Any, exact: bool) -> list[Tensor]:
         if count <= 0:
             raise errors.ShapeError("number sections must be larger than 0.")
         rest = mod(size, count)
-        even = rest if isinstance(rest, int) else 0 if mode.decide("==", rest, 0) else rest
-        if not isinstance(even, int):
-            even = mode.concrete_dim(even, "split")  # type: ignore[attr-defined]
-        if exact and even:
-            raise errors.ShapeError(errors.describe("array split does not result in an equal division", place_of(x)))
-        each = floordiv(size, count)
-        bounds: list[DimLike] = [0]
-        for i in range(count):
-            bounds.append(bounds[-1] + each + (1 if i < even else 0))
+        if exact and not sizes_agree(mode, rest, 0, _UNEVEN):
+            raise errors.ShapeError(errors.describe(_UNEVEN, place_of(x)))
+        each = floordiv(size, count)  # the first parts have one more
+        bounds = [each * i + (0 if exact else dim_min(rest, i)) for i in range(count + 1)]
         return [cut(x, k, a, b) for a, b in pairwise(bounds)]
     marks = [None, *list(where), None]
     parts = []
@@ -222,6 +210,9 @@ def _split(ary: Any, where: Any, axis: Any, exact: bool) -> list[Tensor]:
         start, _, length = slice_bounds(mode, slice(a, b), size)
         parts.append(cut(x, k, start, start + length))
     return parts
+
+
+_UNEVEN = "array split does not result in an equal division"
 
 
 @numpy_function(np.split, views=True)
@@ -276,12 +267,14 @@ def _rolled(x: Tensor, shift: Any, axis: int) -> Tensor:
         by = mode.bind(lift(mode, wrapped), "k", 0, size)
     elif isinstance(by, int) and isinstance(size, int):
         by = by % size if size else 0
-    elif isinstance(by, int) and abs(by) <= 8 and mode.decide(">=", size, abs(by)):
-        by = by if by >= 0 else size + by
-    elif mode.decide("==", size, 0):
-        by = 0
     else:
-        by = mod(by, size)
+        try:
+            if isinstance(by, int) and abs(by) <= 8 and mode.decide(">=", size, abs(by)):
+                by = by if by >= 0 else size + by
+            else:
+                by = 0 if mode.decide("==", size, 0) else mod(by, size)
+        except Undecided:
+            by = mod(by, dim_max(size, 1))
     return _joined([cut(x, axis, size - by, size), cut(x, axis, 0, size - by)], axis, None, None, "same_kind", "roll")  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode, shape_text
 from jitgraph.tensor import EAGER, Mode, Tensor, apply, read, wrap
@@ -23,6 +22,7 @@ from jitgraph.xp.core import (
     np_kind,
     numpy_function,
     product,
+    sizes_agree,
     tensor,
 )
 from jitgraph.xp.elementwise import absolute, multiply, sqrt, square, subtract
@@ -56,19 +56,7 @@ def product_of(a: Tensor, b: Tensor, what: str) -> Tensor:
 
 def _matched(mode: Mode, a: Tensor, b: Tensor, inner_a: DimLike, inner_b: DimLike, what: str) -> Tensor:
     axis_b = max(b.type.ndim - 2, 0)
-    try:
-        fits = mode.decide("==", inner_a, inner_b)
-    except Undecided:
-        assert isinstance(mode, TraceMode)
-        mode.check(
-            mode.compare("eq", inner_a, inner_b),
-            "ValueError",
-            f"{what}: inner sizes differ: {{0}} and {{1}}",
-            inner_a,
-            inner_b,
-        )
-        fits = True
-    if not fits:
+    if not sizes_agree(mode, inner_a, inner_b, f"{what}: inner sizes differ: {{0}} and {{1}}"):
         last = a.type.ndim - 1
         raise errors.ShapeError(
             errors.describe(
@@ -173,7 +161,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     kept_y = [k for k in range(y.type.ndim) if k not in right]
     for i, j in zip(left, right, strict=True):
         p, q = x.type.shape[i], y.type.shape[j]
-        if p != q and not x._storage.mode.decide("==", p, q):
+        if not sizes_agree(x._storage.mode, p, q, "shape-mismatch for sum: {0} and {1}"):
             raise errors.ShapeError(
                 f"shape-mismatch for sum: {shape_text(x.type.shape)} and {shape_text(y.type.shape)}"
             )
@@ -192,8 +180,9 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         axisa = axisb = axisc = axis
     mode = mode_in((a, b))
     x, y = moveaxis(array_tensor(a, mode), axisa, -1), moveaxis(array_tensor(b, mode), axisb, -1)
-    if not all(v._storage.mode.decide("==", v.type.shape[-1], 3) for v in (x, y)):
-        raise errors.ShapeError("incompatible vector sizes for cross product (both axes must have size 3)")
+    wrong = "incompatible vector sizes for cross product (both axes must have size 3)"
+    if not all(sizes_agree(v._storage.mode, v.type.shape[-1], 3, wrong) for v in (x, y)):
+        raise errors.ShapeError(wrong)
     from jitgraph.xp.indexing import getitem
 
     p, q = ([getitem(v, (Ellipsis, k)) for k in range(3)] for v in (x, y))

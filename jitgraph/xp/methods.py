@@ -115,7 +115,7 @@ def _by_numpy(name: str) -> Callable[..., Any]:
     return method
 
 
-_IN_PLACE = frozenset(("sort", "partition", "resize", "byteswap", "setfield", "setflags", "itemset"))
+_IN_PLACE = frozenset(("sort", "partition", "resize", "byteswap", "setfield", "setflags"))
 
 
 def reshape(x: Tensor, *sizes: Any, order: str = "C", copy: Any = None) -> Any:
@@ -278,7 +278,7 @@ FRONT = SimpleNamespace(
     matrix_transpose=shape.matrix_transpose,
     sum=reductions.sum, prod=reductions.prod, max=reductions.max, min=reductions.min, mean=reductions.mean,
     var=reductions.var, std=reductions.std, any=reductions.any, all=reductions.all, argmax=reductions.argmax,
-    argmin=reductions.argmin, ptp=reductions.ptp, cumsum=cumulative("cumsum"), cumprod=cumulative("cumprod"),
+    argmin=reductions.argmin, cumsum=cumulative("cumsum"), cumprod=cumulative("cumprod"),
     reshape=reshape, transpose=transpose, ravel=shape.ravel, flatten=flatten, squeeze=squeeze, swapaxes=shape.swapaxes,
     diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=view,
     clip=clip, conj=conj, conjugate=conj, real=real, imag=imag, flat=flat, dot=dot, take=indexing.take,

@@ -302,6 +302,8 @@ def power(a: Any, b: Any) -> Any:
                 return apply(R(short), base)
         elif kind in "iu" and exponent == 2 and isinstance(exponent, int) and not base.type.is_python:
             return apply(R("square"), base)
+        elif kind == "b" and exponent == 2 and isinstance(exponent, int) and base.type.kind == "array":
+            return apply(R("square"), apply(R("cast"), base, dtype=np.dtype(np.int8)))  # the loop of `np.square`
     return ufunc_power(a, b)
 
 
@@ -315,6 +317,8 @@ def ufunc_power(a: Any, b: Any) -> Any:
     ):
         message = "Integers to negative integer powers are not allowed."
         if exponent is not None:
+            if exponent < 0 and is_python(b) and base.type.dtype.kind == "u":
+                raise OverflowError(f"Python integer {exponent} out of bounds for {base.type.dtype.name}")
             if exponent < 0:
                 raise errors.ShapeError(message)
         elif isinstance(mode, TraceMode):

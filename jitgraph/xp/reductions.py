@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import DimLike
+from jitgraph.ir.dims import DimLike, dim_max
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, apply, dim_tensor
@@ -116,12 +116,11 @@ def _require_elements(x: Tensor, axes: Sequence[int], name: str) -> None:
         message = f"attempt to get {name} of an empty sequence"
     try:
         empty = builtins.any(mode.decide("==", x.type.shape[k], 0) for k in axes)
-        whole = empty and builtins.any(mode.decide("==", d, 0) for k, d in enumerate(x.type.shape) if k not in axes)
     except Undecided:
         assert isinstance(mode, TraceMode)
         mode.check(mode.compare("gt", count, 0), "ValueError", message)
         return
-    if empty and not whole:
+    if empty:
         raise errors.ShapeError(
             errors.describe(f"{name}: {message}", mode.locate() if isinstance(mode, TraceMode) else None)
         )
@@ -185,7 +184,12 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     x = tensor(a)
     mask = x if x.type.dtype.kind == "b" else EXPORTS["not_equal"](x, 0)
     count = sum(mask, axis=axis, keepdims=keepdims)
-    return as_kind(count, "py_int") if axis is None and not keepdims and count._storage.mode.name == "trace" else count
+    whole = axis is None and not keepdims and count._storage.mode.name == "trace"
+    return as_kind(count, "py_int") if whole and _COUNTS_IN_PYTHON else count
+
+
+#: NumPy counts all elements as a Python int up to 2.3, as a NumPy scalar since.
+_COUNTS_IN_PYTHON = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
 
 
 @numpy_function(np.ptp)
@@ -425,8 +429,10 @@ def _part(x: Tensor, axis: int, start: int) -> Tensor:
 
     shape, mode = x.type.shape, x._storage.mode
     size = shape[axis] - 1
-    if not mode.decide(">=", size, 0):
-        size = 0
+    try:
+        size = size if mode.decide(">=", size, 0) else 0
+    except Undecided:
+        size = dim_max(size, 0)
     axes = [AxisMap(0, 1, k) for k in range(len(shape))]
     axes[axis] = AxisMap(start if size != 0 else 0, 1, axis)
     return view_of(x, IndexMap((*shape[:axis], size, *shape[axis + 1 :]), tuple(axes)))

@@ -16,7 +16,7 @@ from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
 from jitgraph.ir.graph import Value
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Ratio, Tensor, dim_tensor, lift, read, wrap
-from jitgraph.xp.core import NUMPY_TABLE, R, as_kind, mode_in
+from jitgraph.xp.core import NUMPY_TABLE, R, as_kind, cast, mode_in, tensor
 from jitgraph.xp.indexing import iterate
 from jitgraph.xp.operators import (
     _python_message,
@@ -353,6 +353,28 @@ def bool_(mode: TraceMode, x: Any = False, /) -> Any:
     return wrap(mode, as_python(mode, value))
 
 
+def _scalar_class(kind: type[np.generic]) -> None:
+    """`np.float32(x)`, `np.uint8(x)`, ...: a scalar of that dtype, an array cast to it; Python integers must fit."""
+    dtype = np.dtype(kind)
+
+    @standin(kind, NUMPY_TABLE)
+    def construct(mode: TraceMode, x: Any = 0, /) -> Any:
+        x = tensor(x, mode)
+        if dtype.kind in "iu":
+            if x.type.kind == "py_float":
+                x = _to_integer(mode, x, "trunc")
+            if x.type.kind == "py_int":
+                mode.check_fits(lift(mode, x), dtype)
+        made = cast(x, dtype)
+        return made if made.type.shape else as_kind(made, "np_scalar")
+
+    construct.__name__ = kind.__name__
+
+
+for _dtype in dtypes.COMPILED:
+    _scalar_class(_dtype.type)
+
+
 @standin(builtins.round, BUILTIN_TABLE)
 def round_(mode: TraceMode, number: Any, ndigits: Any = None) -> Any:
     if type(number) is not Tensor:
@@ -393,9 +415,29 @@ def len_(mode: TraceMode, obj: Any, /) -> Any:
     return dim_tensor(mode, obj.type.shape[0])
 
 
+def _listed(original: Any) -> None:
+    """Let the stand-in of `original` see what a single generator, set or view of a dict yields."""
+    body = BUILTIN_TABLE[original]
+
+    @functools.wraps(body)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if args and not isinstance(args[0], _LOOKED_INTO) and (original is builtins.sum or len(args) == 1):
+            args = (list(args[0]), *args[1:])
+        return body(*args, **kwargs)
+
+    BUILTIN_TABLE[original] = function
+
+
+#: What is searched for traced values as it is, or holds none.
+_LOOKED_INTO = (list, tuple, Tensor, np.ndarray, str, bytes, range)
+
+
 @standin(builtins.sum, BUILTIN_TABLE)
 def sum_(mode: TraceMode, iterable: Any, /, start: Any = 0) -> Any:
     return sum_of(iterate(iterable) if type(iterable) is Tensor else iterable, start)
+
+
+_listed(builtins.sum)
 
 
 def _pick(pick: str) -> Callable[..., Any]:
@@ -416,7 +458,9 @@ def _pick(pick: str) -> Callable[..., Any]:
         return best
 
     body.__name__ = pick
-    return standin(original, BUILTIN_TABLE)(body)
+    made = standin(original, BUILTIN_TABLE)(body)
+    _listed(original)
+    return made
 
 
 def _better(mode: TraceMode, record: str, a: Any, b: Any) -> Any:

@@ -33,8 +33,10 @@ from jitgraph.xp.core import (
     cast,
     mode_in,
     numpy_function,
+    offset_of,
     product,
     shape_of,
+    sizes_agree,
     tensor,
     view_tensor,
 )
@@ -73,7 +75,7 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
         if missing is None:
             raise _misfit(x, shape)
         shape = (*shape[:at], missing, *shape[at + 1 :])
-    elif not _same(mode, product(shape), total):
+    elif not sizes_agree(mode, total, product(shape), "cannot reshape array of size {0} into {1} elements"):
         raise _misfit(x, shape)
     if shape == own and x._storage.mode.name == "trace" and own:
         return view_of(x, IndexMap.identity(own))
@@ -86,17 +88,6 @@ def _misfit(x: Tensor, shape: Shape) -> errors.ShapeError:
             f"cannot reshape array of size {product(x.type.shape)} into shape {shape_text(shape)}", place_of(x)
         )
     )
-
-
-def _same(mode: Mode, a: DimLike, b: DimLike) -> bool:
-    if a == b:
-        return True
-    try:
-        return mode.decide("==", a, b)
-    except Undecided:
-        assert isinstance(mode, TraceMode)
-        mode.check(mode.compare("eq", a, b), "ValueError", "cannot reshape array of size {0} into {1} elements", b, a)
-        return True
 
 
 def _quotient(mode: Mode, total: DimLike, rest: DimLike) -> DimLike | None:
@@ -165,17 +156,24 @@ def squeeze(a: Any, axis: Any = None) -> Any:
         gone = [k for k, d in enumerate(shape) if _is_one(mode, d)]
     else:
         gone = list(axes_of(axis, len(shape), "squeeze"))
-        if not all(_is_one(mode, shape[k]) for k in gone):
-            raise errors.ShapeError(
-                errors.describe("cannot select an axis to squeeze out which has size not equal to one", place_of(x))
-            )
+        if not all(sizes_agree(mode, shape[k], 1, _NOT_ONE) for k in gone):
+            raise errors.ShapeError(errors.describe(_NOT_ONE, place_of(x)))
     if not gone:
         return x if axis is None else view_of(x, IndexMap.identity(shape))
     return drop_axes(x, gone)
 
 
+_NOT_ONE = "cannot select an axis to squeeze out which has size not equal to one"
+
+
 def _is_one(mode: Mode, d: DimLike) -> bool:
-    return d == 1 or (not isinstance(d, int) and mode.decide("==", d, 1))
+    """Whether an axis is squeezed out; of sizes known at run time only those that are not 1 are compiled."""
+    try:
+        return mode.decide("==", d, 1)
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        mode.check(mode.compare("ne", d, 1), "deoptimise", "an axis to squeeze is of size 1")
+        return False
 
 
 def drop_axes(x: Tensor, gone: Sequence[int]) -> Tensor:
@@ -250,26 +248,28 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 @numpy_function(np.diagonal, views=True)
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """A read-only view of the diagonal, its axis last."""
     x = view_tensor(a)
     ndim, mode = x.type.ndim, x._storage.mode
     i, j = axis_of(axis1, ndim, "diagonal"), axis_of(axis2, ndim, "diagonal")
     if i == j:
         raise errors.ShapeError("axis1 and axis2 cannot be the same")
-    rows, columns = x.type.shape[i] - max(-offset, 0), x.type.shape[j] - max(offset, 0)
+    k = offset_of(offset)
+    down, right = dim_max(-k, 0), dim_max(k, 0)
+    rows, columns = x.type.shape[i] - down, x.type.shape[j] - right
     try:
         size = rows if mode.decide("<=", rows, columns) else columns
         if not mode.decide(">=", size, 0):
             size = 0
     except Undecided:
         size = dim_max(dim_min(rows, columns), 0)
-    kept = [k for k in range(ndim) if k not in (i, j)]
+    kept = [a for a in range(ndim) if a not in (i, j)]
     last = len(kept)
-    axes = [AxisMap(0, 1, kept.index(k)) if k in kept else AxisMap(0, 1, last) for k in range(ndim)]
-    axes[i] = AxisMap(max(-offset, 0), 1, last)
-    axes[j] = AxisMap(max(offset, 0), 1, last)
-    return view_of(x, IndexMap((*(x.type.shape[k] for k in kept), size), tuple(axes)), writable=False)
+    axes = [AxisMap(0, 1, kept.index(a)) if a in kept else AxisMap(0, 1, last) for a in range(ndim)]
+    axes[i] = AxisMap(down, 1, last)
+    axes[j] = AxisMap(right, 1, last)
+    return view_of(x, IndexMap((*(x.type.shape[a] for a in kept), size), tuple(axes)), writable=False)
 
 
 # --- broadcast

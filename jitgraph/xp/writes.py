@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import dim_min
 from jitgraph.ir.graph import Block
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
@@ -308,5 +310,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     if a.type.ndim != 2 or wrap:
         raise errors.ShapeError("fill_diagonal takes an array with two axes here")
     rows, columns = a.type.shape
-    size = rows if a._storage.mode.decide("<=", rows, columns) else columns
+    try:
+        size = rows if a._storage.mode.decide("<=", rows, columns) else columns
+    except Undecided:
+        size = dim_min(rows, columns)
     assign(view_of(a, IndexMap((size,), (AxisMap(0, 1, 0), AxisMap(0, 1, 0)))), val)

@@ -158,6 +158,16 @@ def test_loop_with_patched_phi_and_cold_branch() -> None:
     assert f"phi i64 [ 0, %entry ], [ {following.text}, %{loop} ]" in text
 
 
+def test_phi_is_found_where_inserted_lines_moved_it() -> None:
+    a = Assembler()
+    entry, loop = a.block, a.label("loop")
+    i = a.phi([(a.const(0, "i64"), entry)])
+    a.lines.insert(1, "  %x = add i64 1, 2")
+    a.add_incoming(i, a.add(i, V("%x", "i64")), loop)
+    a.br(loop)
+    checked(a)
+
+
 def test_flags_apply_until_strict() -> None:
     a = Assembler(flags="reassoc nnan")
     x = a.load(P, "double", lanes=4, align=8)

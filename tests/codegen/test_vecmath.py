@@ -21,7 +21,7 @@ from jitgraph.codegen.assembler import Assembler, V
 from jitgraph.codegen.vecmath import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Array = np.ndarray[tuple[int], np.dtype[np.floating]]
 
@@ -388,6 +388,28 @@ def test_no_fast_math_flag_gets_inside() -> None:
     a = Assembler(flags="fast")
     FUNCTIONS["sin"].emit(a, V("%x", "double", 8))
     assert not [line for line in a.lines if " fast " in line]
+
+
+def test_library_calls_go_the_way_the_owner_says() -> None:
+    a = Assembler()
+    names: list[str] = []
+
+    def through_table(name: str, ty: str, arguments: Sequence[V]) -> V:
+        names.append(name)
+        return a.call_pointer(V("%table", "ptr"), ty, arguments)
+
+    a.library = through_table
+    FUNCTIONS["sin"].emit(a, V("%x", "float", 8))
+    FUNCTIONS["hypot"].emit(a, V("%x", "float", 2), V("%y", "float", 2))
+    assert names == ["sin", "hypotf", "hypotf"]
+    assert all("@llvm." in line for line in a.declarations())
+
+
+@pytest.mark.parametrize("name", VECTOR)
+def test_code_without_fma_calls_no_fma(name: str) -> None:
+    for ty, lanes in (("float", 4), ("double", 1)):
+        module = llvm.parse_assembly(source(name, ty, lanes, has_fma=False, has_avx512=False))
+        assert "fma" not in machine(has_fma=False).emit_assembly(module)
 
 
 def test_records_are_complete() -> None:

@@ -1,6 +1,7 @@
 """Whole NumPy programs, run by NumPy and compiled, compared in everything that a caller can see."""
 
 import dataclasses
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -70,13 +71,14 @@ def check_program(program: Program) -> None:
             if isinstance(got, Exception) and not isinstance(expected, Exception):
                 raise got
             if isinstance(expected, Exception):
-                assert isinstance(got, type(expected)), (expected, got)
+                assert isinstance(got, public_class(expected)), (expected, got)
             else:
                 same(got, expected, program.ulp, "result")
                 assert aliases(got, second) == aliases(expected, first)
             same(second, first, program.ulp, "argument")
-    info = compiled.cache_info()
-    assert info.misses <= program.misses, info
+    if not isinstance(expected, Exception):
+        info = compiled.cache_info()
+        assert info.misses <= program.misses, info
 
 
 def check_gradients(program: Program) -> None:
@@ -124,6 +126,11 @@ def outcome(fn: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return error
 
 
+def public_class(error: Exception) -> type[Exception]:
+    """The first class of an exception that users can name: NumPy's own refinements of TypeError are private."""
+    return next(c for c in type(error).__mro__ if c.__module__ in ("builtins", "numpy.exceptions"))
+
+
 def same(got: Any, expected: Any, ulp: float, place: str) -> None:
     """Equal in type, dtype, shape, layout and, within `ulp`, values; containers and objects by their parts."""
     assert type(got) is type(expected), (place, type(got), type(expected))
@@ -152,10 +159,15 @@ def same(got: Any, expected: Any, ulp: float, place: str) -> None:
             same(got[key], expected[key], ulp, f"{place}[{key!r}]")
     elif isinstance(expected, float) and ulp:
         np.testing.assert_allclose(got, expected, rtol=ulp * 2.3e-16, err_msg=place)
-    elif hasattr(expected, "__dict__") and not callable(expected):
+    elif is_object(expected):
         same(vars(got), vars(expected), ulp, place)
     else:
         assert got == expected or (got != got and expected != expected), (place, got, expected)
+
+
+def is_object(x: Any) -> bool:
+    """An instance of a class of the program."""
+    return hasattr(x, "__dict__") and not isinstance(x, type | types.FunctionType | np.ufunc)
 
 
 def steps(array: Any) -> tuple[int, ...]:
@@ -170,7 +182,7 @@ def arrays_of(tree: Any) -> list[np.ndarray]:
         return [a for part in tree for a in arrays_of(part)]
     if isinstance(tree, dict):
         return [a for part in tree.values() for a in arrays_of(part)]
-    if hasattr(tree, "__dict__") and not callable(tree):
+    if is_object(tree):
         return arrays_of(vars(tree))
     return []
 

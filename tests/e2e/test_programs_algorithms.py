@@ -1,5 +1,7 @@
 """Programs with loops over indices: factorisations, dynamic programming, graphs, fractals, sequences."""
 
+# ruff: noqa: B007, C405, C416, PLC3002, RET504, RUF005  # written as users write
+
 import math
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Programs of numerical analysis: differential equations, iterations, quadrature."""
 
+# ruff: noqa: B007, C405, C416, PLC3002, RET504, RUF005  # written as users write
+
 import numpy as np
 
 from tests.e2e.programs import Programs
@@ -371,7 +373,9 @@ def power_iteration(a, v, steps):
     return v, v @ a @ v
 
 
-@programs.add(lambda r, n: ((lambda m: m @ m.T + n * np.eye(n))(r.standard_normal((n, n))), r.standard_normal(n)), ulp=4096)
+@programs.add(
+    lambda r, n: ((lambda m: m @ m.T + n * np.eye(n))(r.standard_normal((n, n))), r.standard_normal(n)), ulp=4096
+)
 def conjugate_gradient(a, b):
     x = np.zeros_like(b)
     residual = b - a @ x

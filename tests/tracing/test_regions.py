@@ -657,7 +657,7 @@ def test_a_name_bound_in_one_branch_only():
             x = x + y
         return x
 
-    f_ = check(f, (V, 1.0, 1.0), (V, -1.0, -1.0), (V, 1.0, -1.0))
+    f_ = check(f, (V, 1.0, 1.0), (V, -1.0, -1.0), (V, 1.0, -1.0), aliases=False)
     with pytest.raises(UnboundLocalError, match="cannot access local variable 'y'"):
         f_(V, -1.0, 1.0)
 
@@ -724,7 +724,7 @@ def test_errors_that_the_user_handles_are_left_to_python():
     def g(x, s):
         try:
             if s < 0:
-                raise ValueError("negative")
+                raise ValueError("negative")  # noqa: TRY301
             x = x * s
         except ValueError:
             x = x * 0
@@ -739,7 +739,7 @@ def test_errors_that_the_user_handles_are_left_to_python():
         x[0] = 1.0
         try:
             if s < 0:
-                raise ValueError("negative")
+                raise ValueError("negative")  # noqa: TRY301
         except ValueError:
             x[1] = 2.0
 

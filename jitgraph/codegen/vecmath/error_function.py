@@ -84,9 +84,10 @@ def erfc(a: Assembler, /, *operands: V) -> V:
     high, low = reduced(a, exponent, k)
     low = a.fsub(low, square_low)
     r = a.fadd(high, low)
-    grown = a.fadd(high, a.muladd(a.fmul(r, r), horner(a, r, EXP[x.ty]), low))
+    tail = a.muladd(a.fmul(r, r), horner(a, r, EXP[x.ty]), low)
+    grown = a.fadd(high, tail)
     e = a.fadd(one, grown)
-    e_low = a.fadd(a.fsub(one, e), grown)
+    e_low = a.fadd(a.fadd(a.fsub(one, e), grown), a.fadd(a.fsub(high, grown), tail))
     product = a.fmul(e, q)
     product_low = a.muladd(e_low, q, a.fmul(e, q_low))
     if a.has_fma:

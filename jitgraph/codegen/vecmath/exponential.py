@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from jitgraph.codegen.vecmath.coefficients import EXP, EXP2, EXPM1
 from jitgraph.codegen.vecmath.function import (
+    FORMATS,
     LN2_PARTS,
     horner,
     power_of_two,
@@ -119,7 +120,7 @@ def sigmoid(a: Assembler, /, *operands: V) -> V:
         error = a.fsub(numerator_low, a.fmul(quotient, d_low))
         quotient = a.fadd(quotient, a.fmul(error, reciprocal))
     k = a.select(negative, k, zero)
-    return scaled(a, quotient, k, a.select(negative, k_bits, a.like(0, k_bits)))
+    return scaled(a, quotient, k, a.select(negative, k_bits, a.like(FORMATS[x.ty].magic_bits, k_bits)))
 
 
 def exp_moderate(a: Assembler, x: V) -> V:

@@ -37,6 +37,11 @@ class Format:
         """Added to a moderate x, it leaves rint(x) in the sum's low bits; subtracted again it leaves rint(x)."""
         return 1.5 * 2.0**self.mantissa_bits
 
+    @property
+    def magic_bits(self) -> int:
+        """The bits of `magic`: what `rounded` gives for 0."""
+        return ((self.bias + self.mantissa_bits) << self.mantissa_bits) + (1 << (self.mantissa_bits - 1))
+
 
 FORMATS: Final[Mapping[str, Format]] = {
     "float": Format("float", "i32", 23, 127, 2.0**-126),
@@ -126,15 +131,10 @@ def scaled(a: Assembler, x: V, k_float: V, k_bits: V) -> V:
     second overflows, or rounds to a subnormal, as it should.
     """
     if a.has_avx512 and x.lanes > 1:
-        return scaled_by_avx512(a, x, k_float)
+        return avx512(a, "scalef", x, k_float)
     k = signed(a, k_bits, x.ty)
     half = a.ashr(k, a.like(1, k))
     return a.fmul(a.fmul(x, power_of_two(a, half, x.ty)), power_of_two(a, a.sub(k, half), x.ty))
-
-
-def scaled_by_avx512(a: Assembler, x: V, k: V) -> V:
-    """x * 2^k through vscalef."""
-    return avx512(a, "scalef", x, k)
 
 
 def avx512(a: Assembler, name: str, *x: V, selector: int | None = None) -> V:
@@ -164,9 +164,7 @@ def avx512(a: Assembler, name: str, *x: V, selector: int | None = None) -> V:
 
 def signed(a: Assembler, k_bits: V, ty: str) -> V:
     """The integer of `rounded` without the magic number's bits above it."""
-    form = FORMATS[ty]
-    magic_bits = ((form.bias + form.mantissa_bits) << form.mantissa_bits) + (1 << (form.mantissa_bits - 1))
-    return a.sub(k_bits, a.like(magic_bits, k_bits))
+    return a.sub(k_bits, a.like(FORMATS[ty].magic_bits, k_bits))
 
 
 def sign_bits(a: Assembler, x: V) -> V:
@@ -195,10 +193,10 @@ def libm_lanes(a: Assembler, name: str, *x: V) -> V:
     """C's function lane by lane."""
     symbol, ty, lanes = libm_name(name, x[0].ty), x[0].ty, x[0].lanes
     if lanes == 1:
-        return a.call(symbol, ty, x)
+        return a.library_call(symbol, ty, x)
     result = a.poison(ty, lanes)
     for lane in range(lanes):
-        result = a.insert(result, a.call(symbol, ty, [a.extract(value, lane) for value in x]), lane)
+        result = a.insert(result, a.library_call(symbol, ty, [a.extract(value, lane) for value in x]), lane)
     return result
 
 
@@ -234,7 +232,7 @@ def libm_where(a: Assembler, mask: V, usual: V, name: str, *x: V) -> V:
 def libm_in_double(a: Assembler, name: str, *x: V) -> V:
     """C's function of scalars; of floats in double, which rounds better than C's function of floats."""
     ty = x[0].ty
-    return a.fptrunc(a.call(name, "double", [a.fpext(value, "double") for value in x]), ty)
+    return a.fptrunc(a.library_call(name, "double", [a.fpext(value, "double") for value in x]), ty)
 
 
 NAN: Final = math.nan

@@ -1,0 +1,142 @@
+"""Checks that give a call up to plain Python must not stand behind a write that the caller can see.
+
+Law: a rerun is right as long as nothing visible has happened, and then always. So such a check moves in front of the first
+visible write if what it tests is known there; otherwise it raises an error at the user's line, with the earlier writes
+kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.opdef import Trait
+from jitgraph.ir.transform import bound_symbols, op_symbols
+
+#: Most ops that are moved for one check.
+_SLICE_OPS = 64
+
+
+def settle_reruns(graph: Graph) -> None:
+    """Move or change the checks of "deoptimise" sites that stand behind a visible write; `return` is there already."""
+    end = graph.body.terminator
+    storages = {graph.args[k] for k in end.attrs["mutates"]}
+    late: list[Op] = []
+    first: list[Op] = []
+    _visit(graph, graph.body, storages, False, late, first)
+    if not late:
+        return
+    anchor = first[0]
+    while anchor.block is not graph.body:
+        assert anchor.block is not None
+        assert anchor.block.parent is not None
+        anchor = anchor.block.parent
+    known: set[Value] = set(graph.args)
+    symbols = {s.name for s in graph.symbols.values() if s.origin == "arg"}
+    for op in graph.body.ops():
+        if op is anchor:
+            break
+        known.update(op.results)
+        symbols.update(bound_symbols(op))
+    for check in late:
+        needed = _slice(check, known, symbols)
+        if needed is None:
+            _raise_instead(graph, check)
+            continue
+        for op in [*needed, check]:
+            assert op.block is not None
+            op.block.unlink(op)
+            graph.body.insert_before(anchor, op)
+            known.update(op.results)
+    _renumber(graph.body, 0)
+
+
+def _visit(graph: Graph, block: Block, storages: set[Value], written: bool, late: list[Op], first: list[Op]) -> bool:
+    """Collect the checks behind visible writes; whether the block has written at its end. `first` gets the first write."""
+    for op in block.ops():
+        if op.name == "check":
+            if written and graph.sites[op.attrs["site"]].error == "deoptimise":
+                late.append(op)
+            continue
+        visible = (op.name == "write" and op.operands[1] in storages) or bool(op.attrs.get("effects"))
+        if visible and not first:
+            first.append(op)
+        if op.name in ("view", "reshape"):
+            continue
+        if any(v in storages for v in op.operands) or op.regions:
+            written = _regions(graph, op, storages, written, late, first)
+            storages.update(r for r in op.results if r.type.kind == "array" and _carries(op, r, storages))
+        written |= visible
+    return written
+
+
+def _carries(op: Op, result: Value, storages: set[Value]) -> bool:
+    """Whether a result is a version of a visible storage."""
+    if op.name == "write":
+        return op.operands[1] in storages
+    if op.name in ("for", "while"):
+        return op.operands[result.index] in storages
+    if op.name == "cond":
+        return any(region.terminator.operands[result.index] in storages for region in op.regions)
+    return False
+
+
+def _regions(graph: Graph, op: Op, storages: set[Value], written: bool, late: list[Op], first: list[Op]) -> bool:
+    if not op.regions:
+        return written
+    if op.name in ("for", "while"):
+        for region in op.regions:
+            storages.update(a for a, v in zip(region.args, op.operands, strict=True) if v in storages)
+        trial: list[Op] = []
+        writes = any([_visit(graph, region, set(storages), False, [], trial) for region in op.regions])
+        for region in op.regions:  # what a turn writes is there in the next one
+            _visit(graph, region, storages, written or writes, late, first)
+        return written or writes
+    return any([_visit(graph, region, storages, written, late, first) for region in op.regions])
+
+
+def _slice(check: Op, known: set[Value], symbols: set[str]) -> list[Op] | None:
+    """The scalar ops that make the check's operands of what is known at the anchor, in order; None: it cannot be."""
+    found: dict[Op, None] = {}
+
+    def visit(value: Value) -> bool:
+        op = value.producer
+        if value in known or op in found:
+            return True
+        if op is None or op.regions or len(found) > _SLICE_OPS or value.type.shape:
+            return False
+        traits = op.defn.traits
+        if (
+            Trait.PURE not in traits
+            or Trait.BINDS in traits
+            or Trait.MAY_RAISE in traits
+            or not symbols.issuperset(op_symbols(op))
+        ):
+            return False
+        if not all(visit(v) for v in op.operands):
+            return False
+        found[op] = None
+        return True
+
+    return list(found) if all(visit(v) for v in check.operands) else None
+
+
+def _raise_instead(graph: Graph, check: Op) -> None:
+    site = graph.sites[check.attrs["site"]]
+    error = "OverflowError" if "integer" in site.message or "overflow" in site.message else "TraceError"
+    text = f"{site.message}; the call cannot be rerun in Python, for arrays of the caller's may have been written (use NumPy numbers, np.int64(k))"
+    changed = replace(site, error=error, message=text)
+    if changed not in graph.sites:
+        graph.sites.append(changed)
+    check.attrs["site"] = graph.sites.index(changed)
+
+
+def _renumber(block: Block, order: int) -> int:
+    """Number the ordered ops anew, as they now stand."""
+    for op in block.ops():
+        if "order" in op.attrs and Trait.ORDERED in op.defn.traits:
+            order += 1
+            op.attrs["order"] = order
+        for region in op.regions:
+            order = _renumber(region, order)
+    return order
