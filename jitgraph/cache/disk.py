@@ -1,6 +1,6 @@
 """The disk cache: one file an entry, checksummed, replaced atomically, shared by processes, capped in size.
 
-File: 8 bytes magic, 32 bytes SHA-256 of the rest, 4 bytes length of a JSON header, the header, the object code.
+File: 8 bytes magic, 32 bytes SHA-256 of the key and the rest, 4 bytes length of a JSON header, the header, the object code.
 Whatever is wrong with a file or the folder is a miss, never an error: nothing of the user's depends on it.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 from jitgraph.config import config
 
-_MAGIC = b"jitgrph1"
+_MAGIC = b"jitgrph2"
 _SUFFIX = ".jgo"
 
 
@@ -56,7 +56,7 @@ def load(key: str) -> Entry | None:
         data = path.read_bytes()
     except OSError:
         return None
-    entry = _decode(data)
+    entry = _decode(data, key)
     if entry is None:
         with contextlib.suppress(OSError):
             path.unlink()
@@ -66,8 +66,9 @@ def load(key: str) -> Entry | None:
     return entry
 
 
-def _decode(data: bytes) -> Entry | None:
-    if len(data) < 44 or data[:8] != _MAGIC or hashlib.sha256(data[40:]).digest() != data[8:40]:
+def _decode(data: bytes, key: str) -> Entry | None:
+    """The entry in `data`; None if it is damaged, or that of another key (a renamed file)."""
+    if len(data) < 44 or data[:8] != _MAGIC or _checksum(key, data[40:]) != data[8:40]:
         return None
     (size,) = struct.unpack_from("<I", data, 40)
     try:
@@ -77,13 +78,17 @@ def _decode(data: bytes) -> Entry | None:
     return Entry(header, data[44 + size :]) if isinstance(header, dict) else None
 
 
+def _checksum(key: str, body: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + body).digest()
+
+
 def store(key: str, entry: Entry) -> bool:
     """Write an entry; False if the folder cannot be written. A reader sees the old file or the new one, never a part."""
     if not config.cache:
         return False
     header = json.dumps(entry.header, sort_keys=True).encode()
     body = struct.pack("<I", len(header)) + header + entry.code
-    data = _MAGIC + hashlib.sha256(body).digest() + body
+    data = _MAGIC + _checksum(key, body) + body
     path = _path(key)
     name = ""
     try:
@@ -135,7 +140,7 @@ def verify() -> tuple[int, int]:
     good = damaged = 0
     for path, _ in files():
         try:
-            entry = _decode(path.read_bytes())
+            entry = _decode(path.read_bytes(), path.stem)
         except OSError:
             continue
         if entry is None:

@@ -7,6 +7,7 @@ trace under a `ValueGuard`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from types import CellType
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgraph.errors import InternalError
 from jitgraph.tracing.leaves import Key, leaf_type
 
 
@@ -27,24 +29,24 @@ class Missing:
 MISSING = Missing()
 
 
-class Place:
+class Place(ABC):
     """Where a value lives. `text` is how the user would write it."""
 
     __slots__ = ()
 
     @property
-    def text(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def text(self) -> str: ...
 
+    @abstractmethod
     def get(self) -> Any:
         """The live value; MISSING if there is none."""
-        raise NotImplementedError
 
     def set(self, value: Any) -> None:
-        raise NotImplementedError
+        raise InternalError(f"{self.text} is no place to store to")
 
     def delete(self) -> None:
-        raise NotImplementedError
+        raise InternalError(f"{self.text} is no place to delete")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

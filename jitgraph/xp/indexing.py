@@ -205,6 +205,10 @@ def _gather(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]]) -> Tensor:
         before = axis if adjacent else 0
         rest = [count + stored.index(k) for k in others]
         return transpose(array_tensor(result), [*rest[:before], *range(count), *rest[before:]])
+    order = index.type.layout.order
+    if not others and order != tuple(range(count)):  # single elements lie as their indices do
+        result = array_tensor(apply(R("take"), flat_base, transpose(index, order), axis=0))
+        return transpose(result, [order.index(k) for k in range(count)])
     result = apply(R("take"), flat_base, index, axis=axis)
     return array_tensor(result) if not result.type.shape else result
 

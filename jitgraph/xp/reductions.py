@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,11 +74,22 @@ def reduce_with(
         if record in ("reduce_sum", "reduce_prod"):
             result = apply(R(record), array_tensor(x), axes=(), keepdims=False)
     else:
+        if record == "reduce_sum" and x.type.ndim > 1 and x.type.dtype.kind == "f":
+            _settle_ones(x)
         result = apply(R(record), x, axes=tuple(sorted(axes)), keepdims=keep)
     if _given(initial):
         combine = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum", "reduce_min": "minimum"}[record]
         result = apply(R(combine), result, cast(tensor(initial, x._storage.mode), result.type.dtype))
     return deliver(result, out)
+
+
+def _settle_ones(x: Tensor) -> None:
+    """Guard which derived sizes (`n - 1`) are 1: NumPy's order of summation leaves such axes out."""
+    mode = x._storage.mode
+    for d in x.type.shape:
+        if not isinstance(d, int):
+            with contextlib.suppress(Undecided):
+                mode.decide("!=", d, 1)
 
 
 def _is_only_axis(axis: Any, x: Tensor) -> bool:

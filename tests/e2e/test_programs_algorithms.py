@@ -1,6 +1,6 @@
 """Programs with loops over indices: factorisations, dynamic programming, graphs, fractals, sequences."""
 
-# ruff: noqa: B007, C405, C416, PLC3002, RET504, RUF005  # written as users write
+# ruff: noqa: PLC3002  # written as users write
 
 import math
 

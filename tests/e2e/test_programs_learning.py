@@ -1,7 +1,5 @@
 """Programs of machine learning, statistics and finance, many with gradients in the three modes."""
 
-# ruff: noqa: B007, C405, C416, PLC3002, RET504, RUF005  # written as users write
-
 import math
 
 import numpy as np
