@@ -13,7 +13,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Builder, Undecided
-from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, symbol, symbols
+from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, substitute, symbol, symbols
 from jitgraph.ir.graph import Block, Op, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
@@ -258,9 +258,16 @@ class TraceMode:
                 self.check(fits, "ShapeError", "could not broadcast input array: size {0} into {1}", d, e)
         return True
 
+    def example(self, d: DimLike) -> DimLike:
+        """The size in the call that is traced, for messages; the dim itself where that is not known."""
+        known = self.builder.graph.symbols
+        hints = {name: hint for name in symbols(d) if (hint := known[name].hint) is not None}
+        return substitute(d, hints)
+
     def _unbroadcastable(self, shapes: Sequence[Shape], what: str) -> str:
+        texts = [shape_text(tuple(self.example(d) for d in s)) for s in shapes]
         return errors.describe(
-            f"{what}: operands could not be broadcast together with shapes {' '.join(shape_text(s) for s in shapes)}",
+            f"{what}: operands could not be broadcast together with shapes {' '.join(texts)}",
             self.locate(),
             remedy="make the sizes equal, or 1 where an axis is to be repeated (x[:, np.newaxis]).",
         )

@@ -86,6 +86,8 @@ class TapeRun:
             data = np.asarray(data)
         elif isinstance(data, np.ndarray) and not data.shape and not isinstance(like, np.ndarray):
             data = data[()]
+        if type(like) is float:
+            data = float(data)
         return make(Storage(EAGER, data)) if self.as_tensors else data
 
     def result(self, i: int) -> Any:

@@ -355,7 +355,7 @@ def _stage(root: Root) -> int:
 
 def _join_stores(nests: list[Nest]) -> list[Nest]:
     """Stores over the domain of a reduction of the same stage join its nest, so that their values are computed once."""
-    by_key = {(n.stage, n.domain): n for n in nests if n.axes is not None and _single_run(n)}
+    by_key = {(n.stage, n.domain): n for n in nests if n.axes is not None}
     kept = []
     for n in nests:
         host = by_key.get((n.stage, n.domain)) if n.axes is None and n.roots[0].kind != "special" else None
@@ -366,8 +366,3 @@ def _join_stores(nests: list[Nest]) -> list[Nest]:
     kept.sort(key=lambda n: n.stage)
     return kept
 
-
-def _single_run(n: Nest) -> bool:
-    """At most one axis is reduced: each element is met once, at an index that needs no division."""
-    assert n.axes is not None
-    return len(n.axes) == 1

@@ -18,7 +18,7 @@ from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
 from jitgraph.codegen.lower_values import Slot
-from jitgraph.codegen.lower_views import Memory
+from jitgraph.codegen.lower_views import Memory, dense_strides
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Op
 from jitgraph.ir.opdef import REGISTRY
@@ -51,9 +51,9 @@ def emit_reductions(group: Group, n: Nest) -> None:
             for r in reduces
             if plans[r].order == "free" or (plans[r].loops == plan.loops and plans[r].inner == plan.inner)
         ]
-        _Pass(group, n, plan, alike, [plans[r] for r in alike], stores).emit()
         reduces = [r for r in reduces if r not in alike]
-        stores = []
+        # the last pass stores: what it stores may be what the others read
+        _Pass(group, n, plan, alike, [plans[r] for r in alike], [] if reduces else stores).emit()
 
 
 @dataclass(slots=True)
@@ -181,22 +181,37 @@ class _Pass:
         return made
 
     def _through_memory(self) -> None:
-        """NumPy's flat sequence is no single loop over what is read: store the values as it would, then reduce them."""
+        """NumPy's flat sequence is no single loop over what is read: store the values as it would, then reduce them.
+
+        What the nest stores anyway is stored there too, and reduced from there if it lies as NumPy would walk it.
+        """
         group, n = self.group, self.nest
         order = [*self.plan.loops, *self.plan.inner]
         order += [k for k in range(len(self.roots[0].domain)) if k not in order]
+        stored = {} if group.rows else {r.value: r.memory for r in self.stores if _lies_as(r, order)}
+        roots = list(self.stores)
         for r in {r.value: r for r in self.roots}.values():
-            if group.rows:
-                shape = r.domain[group.rows :]
-                inner = [k - group.rows for k in order if k >= group.rows]
-                buffer = group.low.new_buffer(r.value.type.dtype, shape, inner)
-                group.low.row_buffers.append(buffer)
-                memory = Memory(buffer, None, group.rows)
-            else:
-                memory = Memory(group.low.temporary(r.value.type.dtype, r.domain, order))
-            group.emit_stores(Nest(n.stage, n.domain, None, [Root("store", r.value, r.domain, n.stage, None, memory)]))
-            group.slots[r.value] = Slot(memory, n.stage - 1)
+            memory = stored.get(r.value)
+            if memory is None:
+                memory = self._temporary(r, order)
+                roots.append(Root("store", r.value, r.domain, n.stage, None, memory))
+            stored[r.value] = memory
+        self.stores = []
+        group.emit_stores(Nest(n.stage, n.domain, None, roots))
+        for value, memory in stored.items():
+            if memory is not None:
+                group.slots[value] = Slot(memory, n.stage - 1)
         self.emit()
+
+    def _temporary(self, r: Root, order: list[int]) -> Memory:
+        """Memory for the values that are reduced, its axes from the outermost to the innermost given."""
+        group = self.group
+        if not group.rows:
+            return Memory(group.low.temporary(r.value.type.dtype, r.domain, order))
+        inner = [k - group.rows for k in order if k >= group.rows]
+        buffer = group.low.new_buffer(r.value.type.dtype, r.domain[group.rows :], inner)
+        group.low.row_buffers.append(buffer)
+        return Memory(buffer, None, group.rows)
 
     def _assemble(
         self,
@@ -281,6 +296,16 @@ class _Pass:
             if store is not None:
                 store.value = group.builder.cast(end, store.buffer.dtype)
                 group.frame.body.append(store)
+
+
+def _lies_as(r: Root, order: list[int]) -> bool:
+    """Whether a store's memory is all of a buffer without gaps, its axes in this order."""
+    memory = r.memory
+    if r.kind != "store" or memory is None or memory.map is not None:
+        return False
+    buffer = memory.buffer
+    same = buffer.shape == r.domain and buffer.dtype == r.value.type.dtype
+    return same and buffer.strides == dense_strides(r.domain, order, buffer.dtype.itemsize)
 
 
 def _start(kind: Kind, dtype: np.dtype, plan: ReductionPlan) -> Operand:

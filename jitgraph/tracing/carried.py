@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+import numpy as np
+
 from jitgraph import errors
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
@@ -20,15 +22,17 @@ from jitgraph.tracing.merging import (
     carried_type,
     convert,
     describe,
+    inner_symbols,
     is_value,
     join,
     placeholder,
     same_constant,
     same_place,
+    sizes_of,
     structure,
 )
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe
-from jitgraph.tracing.regions import Opened, Regions, is_the_users, message_of
+from jitgraph.tracing.regions import Opened, Regions, defined_in, is_the_users, message_of
 from jitgraph.tracing.rewrite import LoopInfo
 
 
@@ -87,6 +91,16 @@ def _dense(t: TensorType | None) -> TensorType | None:
     return t
 
 
+def _convertible(t: TensorType, end: TensorType | None, init: Any) -> bool:
+    """Whether a first turn on the converted value is the same as one on the value of type `t`, to the last bit."""
+    if end is None or t.kind == "array" or end.kind == "array":
+        return end is not None and t.dtype == end.dtype
+    if not t.is_python:
+        return t.dtype == end.dtype
+    exact = end.is_python or end.dtype.kind != "f" or end.dtype == np.float64
+    return exact or (type(init) in (bool, int, float) and init == 0)
+
+
 class Region:
     """What `for` and `while` share: attempts, carried names and storages."""
 
@@ -101,6 +115,10 @@ class Region:
         #: Names of arrays that are themselves again at the end of the body: not carried, their storages are.
         self.pinned: set[str] = set()
         self.place = regions.mode.locate()
+        #: The symbol of a `for`'s index.
+        self.index = ""
+        #: Names with sizes that are data of a turn.
+        self.sized_inside: set[str] = set()
         self.before: Any = None
         self.names: dict[str, Carried] = {}
         self.storages: list[Storage] = []
@@ -226,6 +244,12 @@ class Region:
             end = as_maybe(name, end)
         leaves, tree = parts_of(end)
         types = [carried_type(x) for x in leaves]
+        inner = self._inner()
+        if any(not inner.isdisjoint(sizes_of(x)) for x in leaves):
+            self.sized_inside.add(name)
+            return True
+        if name not in self.info.head and self._has_turn() and all(self._is_outer(x) for x in leaves):
+            return True  # the same view of what was there before, in each turn
         is_read = name in self.info.head
         if is_read and not is_missing(before):
             if type(before) is Tensor and type(end) is Tensor:
@@ -240,6 +264,19 @@ class Region:
             return True
         self._output(name, before, tree, types, read=is_read)
         return False
+
+    def _inner(self) -> set[str]:
+        """Symbols that hold within a turn only."""
+        return inner_symbols(self._blocks()) | {self.index}
+
+    def _blocks(self) -> Sequence[Block]:
+        return ()
+
+    def _is_outer(self, x: Any) -> bool:
+        """Whether it is an array in a storage from before the loop."""
+        if type(x) is not Tensor or not x.is_traced or x.type.kind != "array" or x._storage.value is None:
+            return False
+        return not any(defined_in(x._storage.value, block) for block in self._blocks())
 
     @staticmethod
     def _end_of(carried: Carried, end: Any) -> tuple[list[Any], TreeDef | None]:
@@ -266,7 +303,7 @@ class Region:
                     raise Changed(carried.name, carried.fixed[k], x)
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)
-                if joined is None:
+                if joined is None or not _convertible(t, have, carried.inits[k]):
                     raise Changed(carried.name, t, x)
                 joined = _dense(joined)
                 if joined != t:
@@ -333,6 +370,7 @@ class Region:
                 and self._may_skip()
             ):
                 self.mode.watch(bound[carried.name]._storage, [leaf._storage])
+            self._watch_ends(bound[carried.name], scope.get(carried.name))
         for storage in self.storages:
             if storage.value.name and not results[at].name:
                 results[at].name = storage.value.name
@@ -342,6 +380,12 @@ class Region:
             if name not in bound:
                 bound[name] = self._left_behind(name, scope.get(name))
         self.results = bound
+
+    def _watch_ends(self, result: Any, end: Any) -> None:
+        """A result that is a copy of what the last turn left in a storage from before: neither is written from here on."""
+        for made, left in zip(parts_of(result)[0], parts_of(end)[0], strict=False):
+            if type(made) is Tensor and made.type.kind == "array" and self._is_outer(left):
+                self.mode.watch(made._storage, [left._storage])
 
     def _spoil_written(self) -> None:
         """A name bound to another array in each turn, and written through: the array from before is left behind.
@@ -380,6 +424,11 @@ class Region:
 
     def _left_behind(self, name: str, end: Any) -> Any:
         """The value of a name that is not carried: as it was, or static."""
+        if name in self.sized_inside:
+            place, mode = self.place, self.mode
+            text = f"the size of {name} is known only within a turn of the loop, and it is used after it"
+            remedy = "use it in the loop, or give it a size that does not depend on data."
+            return Poison(lambda: errors.TraceError(errors.describe(text, place or mode.locate(), remedy=remedy)))
         before = self.before.get(name)
         static = end is None or isinstance(end, str | bytes | type) or callable(end)
         if is_missing(end) or type(end) is Maybe or static or _unchanged(before, end) or is_value(end):

@@ -68,7 +68,6 @@ class ForRegion(Region):
         self.with_break = False
         self.has_turn = False
         self.finished = False
-        self.index = ""
         self.counter: Value | None = None
         self.flag: Value | None = None
         #: Turns a turn of the operator stands for: two when arrays change places, so that each is itself again.
@@ -90,6 +89,9 @@ class ForRegion(Region):
 
     def _opened(self) -> Opened | None:
         return self.opened
+
+    def _blocks(self) -> Sequence[Block]:
+        return (self.block,)
 
     def enter(self, names: dict[str, Any]) -> None:
         """Begin an attempt: the block, its arguments, the index."""
@@ -354,6 +356,9 @@ class WhileLoop(Region):
 
     def _opened(self) -> Opened | None:
         return self.opened
+
+    def _blocks(self) -> Sequence[Block]:
+        return (self.test_block, self.block)
 
     def turn(self) -> bool:
         if self.finished:

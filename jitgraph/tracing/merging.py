@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,11 @@ import numpy as np
 
 from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided, constant_type
-from jitgraph.ir.dims import DimLike
+from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import Kind, TensorType, c_layout, python_type, scalar_type
+from jitgraph.ir.transform import bound_symbols, dims_of_attr
+from jitgraph.ir.types import IndexMap, Kind, TensorType, c_layout, python_type, scalar_type
 from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import Storage, Tensor, lift, make, wrap
@@ -196,10 +197,29 @@ def convert(mode: CaptureMode, value: Value, to: TensorType) -> Value:
     if have.dtype != to.dtype:
         value = apply(REGISTRY["cast"], value, dtype=to.dtype)[0]
     if value.type.layout != to.layout:
-        value = apply(REGISTRY["copy"], value, order="C")[0]
+        order = to.layout.order
+        moved = apply(REGISTRY["view"], value, map=IndexMap.permute(value.type.shape, order))[0]
+        copy = apply(REGISTRY["copy"], moved, order="C")[0]
+        back = [order.index(axis) for axis in range(len(order))]
+        value = apply(REGISTRY["view"], copy, map=IndexMap.permute(copy.type.shape, back))[0]
     if value.type.shape != to.shape:
         value = mode.stretch(value, to.shape)
     return value
+
+
+def inner_symbols(blocks: Iterable[Block]) -> set[str]:
+    """Symbols that ops of these blocks bind: nothing behind their region may have such a size."""
+    return {name for block in blocks for op in block.ops() for name in bound_symbols(op)}
+
+
+def sizes_of(x: Any) -> set[str]:
+    """The symbols in the shape of a traced array, and in where it lies in its storage."""
+    if type(x) is not Tensor or not x.is_traced:
+        return set()
+    dims: list[DimLike] = list(x.type.shape)
+    for step in x._steps:
+        dims += dims_of_attr(step)
+    return {name for d in dims for name in symbols(d)}
 
 
 def placeholder(mode: CaptureMode, t: TensorType) -> Value:
@@ -258,6 +278,7 @@ class Merge:
         self._storages: dict[tuple[int, int], Callable[[Sequence[Value]], Storage]] = {}
         self._made: dict[tuple[int, int], Storage] = {}
         self._kept: list[Any] = []
+        self._inner = inner_symbols(blocks)
 
     def pair(self, a: Value, b: Value, t: TensorType) -> int:
         """Yield `a` from one side and `b` from the other; the number of the result."""
@@ -305,6 +326,8 @@ class Merge:
                 return lambda results: a
             t = join(self.mode, type_of(a), type_of(b))
             if t is not None:
+                if not self._inner.isdisjoint(name for d in t.shape for name in symbols(d)):
+                    return self._size_inside(name)
                 return self._tensors(a, b, t)
             return self._mismatch(name, a, b, line)
         parts_a, parts_b = structure(a), structure(b)
@@ -345,6 +368,21 @@ class Merge:
         )
         return lambda results: poison
 
+    def _size_inside(self, name: str) -> Callable[[Sequence[Value]], Any]:
+        """A name whose size is data of one side: no type holds behind the branch."""
+        shown = "the result" if name.startswith("_jg_") else name
+        mode, loc = self.mode, self.mode.locate()
+        poison = Poison(
+            lambda: errors.TraceError(
+                errors.describe(
+                    f"the size of {shown} is known only inside of the branch that makes it, and it is used after it",
+                    loc or mode.locate(),
+                    remedy="use it in the branch, or give it a size that does not depend on data (np.where for a mask).",
+                )
+            )
+        )
+        return lambda results: poison
+
     def _half(self, name: str, x: Any, side: int) -> Callable[[Sequence[Value]], Any]:
         """A name bound on one side only: the other side yields something that nobody looks at."""
         parts = structure(x)
@@ -358,6 +396,10 @@ class Merge:
             x_a, x_b = (x, None) if side == 0 else (None, x)
             return self._mismatch(name, x_a, x_b, "a test")
         if not (type(x) is Tensor and x.is_traced):
+            return lambda results: x
+        if not self._inner.isdisjoint(sizes_of(x)):
+            return self._size_inside(name)
+        if x.type.kind == "array" and self.is_outer(x._storage):  # a view of what was there before stays one
             return lambda results: x
         value = self._read(side, x)
         t = value.type

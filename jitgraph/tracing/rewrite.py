@@ -130,11 +130,8 @@ def _rewrite(code: CodeType) -> Rewritten | None:
     tree = _function(node, outermost=True, suspends=bool(code.co_flags & _SUSPENDS))
     free = tuple(dict.fromkeys((TRACER, *code.co_freevars)))
     made = compile_in_factory(tree, code, free)
-    if TRACER not in made.co_freevars:
-        return Rewritten(made.replace(co_name=code.co_name, co_qualname=code.co_qualname))
-    return Rewritten(
-        made.replace(co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)
-    )
+    # The first line stays that of `def`: positions are relative to it, and decorators are stripped here.
+    return Rewritten(made.replace(co_name=code.co_name, co_qualname=code.co_qualname))
 
 
 def _function(node: FunctionNode, *, outermost: bool, suspends: bool | None = None) -> FunctionNode:

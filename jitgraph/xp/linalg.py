@@ -58,6 +58,8 @@ def _matched(mode: Mode, a: Tensor, b: Tensor, inner_a: DimLike, inner_b: DimLik
     axis_b = max(b.type.ndim - 2, 0)
     if not sizes_agree(mode, inner_a, inner_b, f"{what}: inner sizes differ: {{0}} and {{1}}"):
         last = a.type.ndim - 1
+        if isinstance(mode, TraceMode):
+            inner_a, inner_b = mode.example(inner_a), mode.example(inner_b)
         raise errors.ShapeError(
             errors.describe(
                 f"{what}: inner dimensions differ: the left operand has {inner_a} on axis {last}, the right one "

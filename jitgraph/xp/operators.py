@@ -340,13 +340,13 @@ def unary(name: str, x: Tensor) -> Any:
     if mode is EAGER:
         return rewrap(getattr(operator, name)(plain(x)))
     t = x.type
-    if t.is_python:
+    if t.is_python and name == "pos" and t.kind != "py_bool":
+        return x
+    if t.is_python and isinstance(mode, TraceMode):
         dim = dim_of(x)
         if dim is not None:
             if name == "neg":
                 return dim_tensor(mode, -dim)
-            if name == "pos":
-                return x
             if name == "abs":
                 try:
                     return x if mode.decide(">=", dim, 0) else dim_tensor(mode, -dim)
@@ -354,14 +354,14 @@ def unary(name: str, x: Tensor) -> Any:
                     pass
         value = read(x)
         if t.kind == "py_bool":
-            value = mode.builder.apply(R("cast"), value, dtype=dtypes.I64)[0]  # type: ignore[attr-defined]
+            value = mode.builder.apply(R("cast"), value, dtype=dtypes.I64)[0]
         if name == "pos":
             return wrap(mode, value)
         if t.kind == "py_int" and name in ("neg", "abs"):
-            smallest = mode.builder.apply(R("ne"), value, -(2**63))[0]  # type: ignore[attr-defined]
-            mode.check(smallest, "deoptimise", _OVERFLOW)  # type: ignore[attr-defined]
+            smallest = mode.builder.apply(R("ne"), value, -(2**63))[0]
+            mode.check(smallest, "deoptimise", _OVERFLOW)
         record = {"neg": "neg", "abs": "abs", "invert": "bit_not"}[name]
-        return wrap(mode, mode.builder.apply(R(record), value)[0])  # type: ignore[attr-defined]
+        return wrap(mode, mode.builder.apply(R(record), value)[0])
     if name == "pos":
         if t.dtype.kind == "b":
             raise errors.DTypeError("ufunc 'positive' did not contain a loop with signature matching types bool")

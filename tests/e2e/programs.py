@@ -111,6 +111,7 @@ def along_a_line(program: Program, n: int, gradient: tuple[Any, ...]) -> None:
 def close(got: Any, expected: Any) -> None:
     assert len(got) == len(expected)
     for a, b in zip(got, expected, strict=True):
+        assert type(a) is type(b)
         assert np.shape(a) == np.shape(b)
         assert np.asarray(a).dtype == np.asarray(b).dtype
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)

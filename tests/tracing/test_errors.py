@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jitgraph import errors
-from jitgraph.tracing import Host
+from jitgraph.tracing import Host, trace_function
 from tests.tracing.harness import Jit, check
 
 V, W = np.arange(7.0) - 3, np.arange(7.0) * 0.5
@@ -27,7 +27,7 @@ def test_shapes_that_do_not_fit():
 
     text = message(errors.ShapeError, f, V, np.ones(3))
     lines = text.split("\n")
-    assert lines[0] == "x + w: operands could not be broadcast together with shapes (n,) (m,)"
+    assert lines[0] == "x + w: operands could not be broadcast together with shapes (7,) (3,)"
     assert lines[1].startswith("  test_errors.py:")
     assert lines[1].endswith(", in f:    return x + w")
     assert "  x: f64[n]" in lines
@@ -229,3 +229,19 @@ def test_host_with_effects_and_a_wrong_promise():
     wrong = Host(lambda x: x.astype("f4"), result=lambda x: x)
     with pytest.raises(errors.DTypeError, match="returned float32"):
         Jit(lambda x: wrong(x))(V)
+
+
+def twice(f):
+    return f
+
+
+def test_lines_of_a_decorated_function_are_its_own():
+    @twice
+    @twice
+    def f(x, n):
+        for i in range(n):
+            x[i] = 1.0
+
+    graph = trace_function(f, (V.copy(), 3), {}).graph
+    texts = {op.loc.text for op in graph.walk() if op.loc is not None and op.name in ("write", "for")}
+    assert texts == {"for i in range(n):", "x[i] = 1.0"}
