@@ -5,6 +5,7 @@ from __future__ import annotations
 from jitgraph.ir.dims import symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import Trait
+from jitgraph.ir.rewrite import constant_number
 from jitgraph.ir.transform import bound_symbols, dims_of_attr
 
 
@@ -110,6 +111,8 @@ def _is_root(op: Op) -> bool:
     traits = op.defn.traits
     if op.regions:
         return op.name == "while"  # perhaps endless; other region ops live by what is in them
+    if op.name == "check":
+        return not constant_number(op.operands[0])  # one that surely holds is no effect
     if traits & _EFFECTS:
         return True
     return not traits & _ERASABLE and op.name != "yield"

@@ -248,7 +248,8 @@ class Region:
         if any(not inner.isdisjoint(sizes_of(x)) for x in leaves):
             self.sized_inside.add(name)
             return True
-        if name not in self.info.head and self._has_turn() and all(self._is_outer(x) for x in leaves):
+        unread = name not in self.info.head or is_missing(before)
+        if unread and self._has_turn() and all(self._is_outer(x) for x in leaves):
             return True  # the same view of what was there before, in each turn
         is_read = name in self.info.head
         if is_read and not is_missing(before):
@@ -370,12 +371,13 @@ class Region:
                 and self._may_skip()
             ):
                 self.mode.watch(bound[carried.name]._storage, [leaf._storage])
-            self._watch_ends(bound[carried.name], scope.get(carried.name))
         for storage in self.storages:
             if storage.value.name and not results[at].name:
                 results[at].name = storage.value.name
             set_version(storage, results[at])
             at += 1
+        for name, result in bound.items():
+            self._watch_ends(result, scope.get(name))
         for name in self.info.after:
             if name not in bound:
                 bound[name] = self._left_behind(name, scope.get(name))

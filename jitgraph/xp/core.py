@@ -355,18 +355,32 @@ def size_of(x: Any) -> DimLike:
     if isinstance(x, Dim):
         return x
     if kind is Tensor:
-        dim = x._dim
-        if isinstance(dim, (int, Dim)):
+        dim, mode = x._dim, x._storage.mode
+        if isinstance(dim, Dim):
+            return _not_negative(mode, dim)
+        if isinstance(dim, int):
             return dim
-        mode = x._storage.mode
         if isinstance(mode, TraceMode):
             t = x.type
             if t.dtype.kind not in "iu" or t.shape:
                 raise errors.DTypeError(f"'{t}' object cannot be interpreted as an integer")
             value = lift(mode, x)
-            mode.check(mode.builder.apply(R("ge"), value, 0)[0], "ValueError", "negative dimensions are not allowed")
+            mode.check(mode.builder.apply(R("ge"), value, 0)[0], "ValueError", _NEGATIVE)
             return mode.bind(value, "k", 0)
     return operator.index(x)
+
+
+_NEGATIVE = "negative dimensions are not allowed"
+
+
+def _not_negative(mode: Any, dim: Dim) -> Dim:
+    """A computed size (`n - m + 1`): proven, guarded or checked to be none below zero."""
+    try:
+        if not mode.decide(">=", dim, 0):
+            raise errors.ShapeError(errors.describe(_NEGATIVE, _loc(mode)))
+    except Undecided:
+        mode.check(mode.compare("ge", dim, 0), "ValueError", _NEGATIVE)
+    return dim
 
 
 def offset_of(x: Any) -> DimLike:
