@@ -18,7 +18,10 @@ __version__ = "0.1.0"
 _LATE = {
     "Tensor": "tensor",
     **dict.fromkeys(
-        ("Function", "check_grads", "enable_grad", "grad", "hessian", "jacfwd", "jacrev", "jvp", "no_grad", "value_and_grad", "vjp"),
+        (
+            "Function", "check_grads", "enable_grad", "grad", "hessian", "jacfwd", "jacrev", "jvp", "no_grad",
+            "value_and_grad", "vjp",
+        ),
         "autodiff",
     ),
 }  # fmt: skip

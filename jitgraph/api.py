@@ -1,6 +1,6 @@
 """What users call to compile: `jit`, and the function object that it makes; `host`.
 
-Decorating is cheap: what calls need (`dispatch`, and with it the tracer, passes and gradients) is loaded at the first one.
+Decorating is cheap: what calls need (`dispatch`, and with it the tracer and the passes) is loaded at the first one.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class JitFunction:
 
     def __reduce__(self) -> Any:
         """By reference, as functions are pickled."""
-        return _by_reference, (self.__module__, self.__qualname__)
+        return _by_reference, (self.__module__, self.__wrapped__.__qualname__)
 
     def __copy__(self) -> JitFunction:
         return self
@@ -204,7 +204,7 @@ def jit(
         fastmath: True or a set among `contract, reassoc, nnan, ninf, nsz, arcp`: gives up NumPy's bits for speed.
         numerics: "numpy" calls NumPy's own transcendental functions: the same bits as eager.
         check: run NumPy beside and report the first operation that differs (None: as the setting `check`).
-        fallback: what to do with a function that cannot be captured: raise ("error"), or run it in plain Python ("eager").
+        fallback: what to do with a function that cannot be captured: raise ("error"), or run it in Python ("eager").
 
     Raises:
         ValueError: an option has a value that is not listed.

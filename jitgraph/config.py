@@ -1,7 +1,7 @@
 """Every setting of jitgraph: one record each, with type, default, environment variable and meaning.
 
-`config.dump` reads a setting, `config.update(dump="fuse,llvm")` changes some for the process, `with config.override(...)`
-for a block. The environment is read once, at import.
+`config.dump` reads a setting, `config.update(dump="fuse,llvm")` changes some for the process, `with
+config.override(...)` for a block. The environment is read once, at import.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("cache", "JITGRAPH_CACHE", True, _switch, "Use the disk cache."),
     Setting("cache_dir", "JITGRAPH_CACHE_DIR", "", str, "Folder of the disk cache; empty: the user's cache folder."),
-    Setting("cache_bytes", "JITGRAPH_CACHE_BYTES", 256 << 20, int, "Size cap of the disk cache, bytes; least recently used entries go."),
+    Setting("cache_bytes", "JITGRAPH_CACHE_BYTES", 256 << 20, int, "Size cap of the disk cache, bytes."),
     Setting("entries", "JITGRAPH_ENTRIES", 128, int, "Specialisations kept per function (least recently used go)."),
     Setting("check", "JITGRAPH_CHECK", False, _switch, "Run NumPy beside every compiled call and compare."),
     Setting("cpu", "JITGRAPH_CPU", "", str, "CPU to compile for, as LLVM names it; empty: the host."),
     Setting("disable_jit", "JITGRAPH_DISABLE_JIT", False, _switch, "Jitted functions run as plain Python."),
     Setting("dispatch", "JITGRAPH_DISPATCH", "python", str, "How calls find their specialisation: python."),
-    Setting("dump", "JITGRAPH_DUMP", "", str, "Stages to dump, comma-separated: pass names, trace, loops, llvm, asm, all."),
+    Setting("dump", "JITGRAPH_DUMP", "", str, "Stages to dump, by comma: pass names, trace, loops, llvm, asm, all."),
     Setting("dump_dir", "JITGRAPH_DUMP_DIR", "", str, "Folder for dumps; empty: standard error."),
     Setting("log", "JITGRAPH_LOG", "", str, "Events to log to standard error, comma-separated: miss, compile."),
-    Setting("opaque_modules", "JITGRAPH_OPAQUE_MODULES", "", str, "Modules whose functions are not rewritten when traced."),
-    Setting("unroll_limit", "JITGRAPH_UNROLL_LIMIT", 8, int, "Longest `range` that is unrolled; longer ones become loops."),
+    Setting("opaque_modules", "JITGRAPH_OPAQUE_MODULES", "", str, "Modules whose functions are traced as they are."),
+    Setting("unroll_limit", "JITGRAPH_UNROLL_LIMIT", 8, int, "Longest `range` that is unrolled; others become loops."),
     Setting("verify", "JITGRAPH_VERIFY", False, _switch, "Run the verifier after every pass."),
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ class Outcome:
 
 #: The specialisation does not fit this call: try the next.
 MISS: Final = Outcome("MISS")
-#: The call is to run in plain Python: a number does not fit, arrays overlap while one is written. Nothing was written yet.
+#: The call is to run in plain Python: a number does not fit, written arrays overlap. Nothing was written yet.
 RUN_PLAIN: Final = Outcome("RUN_PLAIN")
 
 Env = dict[str, int]
@@ -155,7 +155,7 @@ def export_symbols(graph: Graph) -> dict[str, int]:
 
 
 def _recipe(r: Result) -> Callable[..., Any] | None:
-    """How a result leaf is made: `(fresh results, arguments, result leaves so far, sizes)`; None: the fresh result itself."""
+    """How a leaf is made from `(fresh results, arguments, result leaves so far, sizes)`; None: the fresh result itself."""
     if r.how == "fresh":
         return None
     if r.how == "argument":

@@ -1,6 +1,6 @@
 """The disk cache: one file an entry, checksummed, replaced atomically, shared by processes, capped in size.
 
-File: 8 bytes magic, 32 bytes SHA-256 of the key and the rest, 4 bytes length of a JSON header, the header, the object code.
+File: 8 bytes magic, 32 bytes SHA-256 of the key and the rest, 4 bytes length of a JSON header, the header, object code.
 Whatever is wrong with a file or the folder is a miss, never an error: nothing of the user's depends on it.
 """
 
@@ -83,7 +83,7 @@ def _checksum(key: str, body: bytes) -> bytes:
 
 
 def store(key: str, entry: Entry) -> bool:
-    """Write an entry; False if the folder cannot be written. A reader sees the old file or the new one, never a part."""
+    """Write an entry; False if the folder cannot be written. A reader sees the old file or the new one, no part."""
     if not config.cache:
         return False
     header = json.dumps(entry.header, sort_keys=True).encode()

@@ -1,8 +1,8 @@
 """The key of a compiled graph: a digest of everything the machine code depends on.
 
 Invariants:
-1. The captured graph's canonical text (no locations), which holds types, guards, constants, check messages and fast-math flags.
-2. Versions: jitgraph's code generator, llvmlite (LLVM), NumPy (its loops, its BLAS and its summation order are relied on).
+1. The captured graph's canonical text (no locations): types, guards, constants, check messages, fast-math flags.
+2. Versions: jitgraph's code generator, llvmlite (LLVM), NumPy (its loops, BLAS and summation order are relied on).
 3. The CPU: name and features.
 Argument and captured array contents are not in it: they are arguments.
 """

@@ -244,7 +244,7 @@ class Graph:
         self.guards: list[Guard] = []
         self.sites: list[Site] = []
         self.facts = Facts()
-        #: Names of hidden arguments (globals, closure cells, attributes), by position in `args` from the end of the user's.
+        #: Names of hidden arguments (globals, closure cells, attributes): the last ones of `args`.
         self.hidden: list[str] = []
         #: How each result leaf is returned: see `Result`.
         self.results: list[Result] = []
@@ -350,7 +350,7 @@ class Result:
 
     Attributes:
         how: "fresh" (operand `index` of `return`), "argument" (argument `index` itself), "view_of_argument",
-            "view_of_result" (of the result leaf `index`), "dim" (a Python int from sizes), "static" (a constant of the trace).
+            "view_of_result" (of the result leaf `index`), "dim" (a Python int from sizes), "static" (a constant).
         index: see `how`.
         steps: for a view: the chain of `IndexMap`s and reshapes (a tuple of sizes) that makes it.
         dim: for "dim".

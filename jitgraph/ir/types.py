@@ -16,7 +16,12 @@ Shape: TypeAlias = tuple[DimLike, ...]
 #: What the user would hold: an ndarray, a NumPy scalar, a Python number, or a scalar whose kind depends on the path.
 Kind = Literal["array", "np_scalar", "py_bool", "py_int", "py_float", "py_complex", "maybe_np_float"]
 PYTHON_KINDS: tuple[Kind, ...] = ("py_bool", "py_int", "py_float", "py_complex")
-_PYTHON_DTYPES: dict[Kind, np.dtype] = {"py_bool": dtypes.BOOL, "py_int": dtypes.I64, "py_float": dtypes.F64, "py_complex": dtypes.C128}
+_PYTHON_DTYPES: dict[Kind, np.dtype] = {
+    "py_bool": dtypes.BOOL,
+    "py_int": dtypes.I64,
+    "py_float": dtypes.F64,
+    "py_complex": dtypes.C128,
+}
 _KIND_OF_DTYPE: dict[np.dtype, Kind] = {dtype: kind for kind, dtype in _PYTHON_DTYPES.items()}
 
 

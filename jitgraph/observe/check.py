@@ -1,8 +1,8 @@
 """`check=True`: run NumPy beside the compiled code and name the first operation whose result differs.
 
 Each operation is judged by itself: NumPy evaluates it on the values that the compiled code computed before it, so one
-rounding difference is not reported again by all that follows. What is compiled here returns every intermediate, so fusion
-differs from the code of the call itself; the calls' own results are compared as well.
+rounding difference is not reported again by all that follows. What is compiled here returns every intermediate, so it
+is fused otherwise than the code of the call itself.
 """
 
 from __future__ import annotations

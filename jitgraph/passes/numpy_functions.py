@@ -1,7 +1,7 @@
 """`numerics="numpy"`: functions whose bits differ from NumPy's become calls of NumPy's own.
 
-Not part of the pipeline: it runs once on the captured graph, because the functions behind host calls are not stored with
-machine code.
+Not part of the pipeline: it runs once on the captured graph, because the functions behind host calls are not stored
+with machine code.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ def _to_host(graph: Graph, op: Op) -> None:
     attrs = dict(op.attrs)
     graph.sites.append(Site("host", f"np.{op.name}", op.loc, partial(_quiet, op.defn, attrs)))
     types = tuple(r.type for r in op.results)
-    call = Op(
-        REGISTRY["host_call"], op.operands, types, {"site": len(graph.sites) - 1, "order": 0, "types": types, "effects": False}, (), op.loc
-    )
+    host = {"site": len(graph.sites) - 1, "order": 0, "types": types, "effects": False}
+    call = Op(REGISTRY["host_call"], op.operands, types, host, (), op.loc)
     assert op.block is not None
     op.block.insert_before(op, call)
     graph.replace(op, call.results)
