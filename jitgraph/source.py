@@ -8,7 +8,7 @@ from os.path import basename
 from types import CodeType
 from typing import Any
 
-#: Positions of each instruction by the identity of the code object, which is kept alive here; and the places made of them.
+#: Positions of each instruction by the identity of the code object, which is kept alive here; and places made of them.
 _positions: dict[int, tuple[CodeType, list[Any]]] = {}
 _places: dict[tuple[int, int], SourceLoc] = {}
 

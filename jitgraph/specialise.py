@@ -155,7 +155,7 @@ def export_symbols(graph: Graph) -> dict[str, int]:
 
 
 def _recipe(r: Result) -> Callable[..., Any] | None:
-    """How a leaf is made from `(fresh results, arguments, result leaves so far, sizes)`; None: the fresh result itself."""
+    """How a leaf is made of `(fresh results, arguments, leaves so far, sizes)`; None: it is the fresh result itself."""
     if r.how == "fresh":
         return None
     if r.how == "argument":

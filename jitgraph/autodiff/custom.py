@@ -37,11 +37,11 @@ class Function:
     """
 
     @staticmethod
-    def forward(ctx: Context, *args: Any) -> Any:  # noqa: ARG004  # an interface
+    def forward(ctx: Context, *args: Any) -> Any:  # an interface
         raise GradientError("a jg.Function needs a static method forward(ctx, *args)")
 
     @staticmethod
-    def backward(ctx: Context, gradient: Any) -> Any:  # noqa: ARG004  # an interface
+    def backward(ctx: Context, gradient: Any) -> Any:  # an interface
         raise GradientError("a jg.Function needs a static method backward(ctx, gradient)")
 
     @classmethod

@@ -179,8 +179,10 @@ def floordiv(a: DimLike, b: DimLike) -> DimLike:
         return a
     if b == -1:
         return -a
-    if a == 0 or a == b:
-        return 0 if a == 0 else 1
+    if a == 0:
+        return 0
+    if a == b:
+        return 1
     if isinstance(b, int) and isinstance(a, Dim):
         exact = {mono: coef // b for mono, coef in a.terms if coef % b == 0}
         rest = {mono: coef for mono, coef in a.terms if coef % b}
@@ -193,7 +195,7 @@ def mod(a: DimLike, b: DimLike) -> DimLike:
     """a % b, with the sign of b as in Python."""
     if isinstance(a, int) and isinstance(b, int):
         return a % b
-    if b in (1, -1) or a == 0 or a == b:
+    if b in (1, -1) or a in (0, b):
         return 0
     if isinstance(b, int) and isinstance(a, Dim):
         rest = _make({mono: coef % b for mono, coef in a.terms})

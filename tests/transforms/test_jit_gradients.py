@@ -119,9 +119,9 @@ def test_jitted_part_on_the_tape(f, x):
 @pytest.mark.parametrize(("f", "x"), CASES[:5], ids=ids[:5])
 def test_second_order_under_jit(f, x):
     w = np.linspace(-1.0, 1.0, x.size).reshape(x.shape)
-    hvp = lambda x: jg.grad(lambda x: np.sum(jg.grad(f)(x) * w))(x)  # noqa: E731
+    hvp = lambda x: jg.grad(lambda x: np.sum(jg.grad(f)(x) * w))(x)
     np.testing.assert_allclose(jg.jit(hvp)(x), hvp(x), rtol=1e-8, atol=1e-10)
-    forward = lambda x: jg.jvp(jg.grad(f), (x,), (w,))[1]  # noqa: E731
+    forward = lambda x: jg.jvp(jg.grad(f), (x,), (w,))[1]
     np.testing.assert_allclose(jg.jit(forward)(x), hvp(x), rtol=1e-8, atol=1e-10)
 
 
