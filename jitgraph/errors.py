@@ -4,6 +4,7 @@ JitgraphError
 ├── TraceError (TypeError)          what cannot be captured, with the user's line and a remedy
 ├── ShapeError (ValueError)         shapes that do not fit
 ├── DTypeError (TypeError)          dtypes that do not fit
+├── UnsupportedDTypeError           (TraceError and DTypeError) dtypes that NumPy takes and compiled code does not
 ├── AxisError (numpy AxisError)     an axis out of range
 ├── IndexingError (IndexError)      an index out of range, a bad index
 ├── ReadOnlyError (ValueError)      a write to a read-only view
@@ -37,6 +38,10 @@ class ShapeError(JitgraphError, ValueError):
 
 class DTypeError(JitgraphError, TypeError):
     """dtypes do not fit, or are not supported."""
+
+
+class UnsupportedDTypeError(TraceError, DTypeError):
+    """A dtype that NumPy takes and compiled code does not."""
 
 
 class AxisError(JitgraphError, np.exceptions.AxisError):

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from jitgraph.codegen.loops import For, Stmt
-from jitgraph.codegen.lower_nest import Axis, affine, nest
+from jitgraph.codegen.lower_nest import Axis, affine, merge_axes, nest
 from jitgraph.codegen.lower_scalar import KernelFrame, LetBuilder
+from jitgraph.codegen.lower_short import short_nest
 from jitgraph.codegen.lower_values import Evaluator, Index, Place, Slot, is_virtual
 from jitgraph.codegen.lower_views import Memory, broadcast_index
 from jitgraph.ir.dims import DimLike, symbol
@@ -316,7 +317,8 @@ class Group(Evaluator):
             root = n.roots[0]
             at = self.target_index(root, index)
             axes = self.in_memory_order(axes, memory, at)
-        outer.extend(nest(axes, flat))
+        axes = merge_axes(axes, flat)
+        outer.extend((None if self.rows else short_nest(self, axes, flat)) or nest(axes, flat, strip=frame.index()))
 
     def store_roots(self, roots: Iterable[Root], index: Index) -> None:
         """Compute the roots' values at `index`, then store them: reads come before the writes."""

@@ -25,7 +25,7 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
-from jitgraph.ir.dims import Dim, DimLike, symbols
+from jitgraph.ir.dims import Dim, DimLike, dim_min, symbol, symbols
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ def affine(d: DimLike, names: Mapping[str, object]) -> tuple[dict[str, DimLike],
 
 
 @dataclass(slots=True)
-class _Access:
+class Access:
     """A load or store, and which loop symbols each of its index dims mentions."""
 
     stmt: Load | Store
@@ -76,11 +76,11 @@ class _Access:
     position: dict[str, int]
 
 
-def _accesses(body: Iterable[Stmt], names: Mapping[str, object], opaque: set[str]) -> Iterator[_Access]:
+def accesses_of(body: Iterable[Stmt], names: Mapping[str, object], opaque: set[str]) -> Iterator[Access]:
     """The loads and stores of a body; symbols used in any other way than `index = symbol + offset` become opaque."""
     for stmt in body:
         if isinstance(stmt, (Load, Store)):
-            access = _Access(stmt, {}, {})
+            access = Access(stmt, {}, {})
             for k, d in enumerate(stmt.index):
                 if isinstance(d, int):
                     continue
@@ -100,16 +100,16 @@ def _accesses(body: Iterable[Stmt], names: Mapping[str, object], opaque: set[str
         elif isinstance(stmt, For):
             for d in (stmt.lower, stmt.upper, stmt.step):
                 opaque.update(s for s in symbols(d) if s in names)
-            yield from _accesses(stmt.body, names, opaque)
+            yield from accesses_of(stmt.body, names, opaque)
         elif isinstance(stmt, Reduce):
             opaque.update(s for s in symbols(stmt.extent) if s in names)
-            yield from _accesses(stmt.body, names, opaque)
+            yield from accesses_of(stmt.body, names, opaque)
         elif isinstance(stmt, If):
-            yield from _accesses(stmt.then, names, opaque)
-            yield from _accesses(stmt.otherwise, names, opaque)
+            yield from accesses_of(stmt.then, names, opaque)
+            yield from accesses_of(stmt.otherwise, names, opaque)
         elif isinstance(stmt, While):
-            yield from _accesses(stmt.test, names, opaque)
-            yield from _accesses(stmt.body, names, opaque)
+            yield from accesses_of(stmt.test, names, opaque)
+            yield from accesses_of(stmt.body, names, opaque)
 
 
 def merge_axes(axes: list[Axis], body: list[Stmt]) -> list[Axis]:
@@ -122,7 +122,7 @@ def merge_axes(axes: list[Axis], body: list[Stmt]) -> list[Axis]:
         return axes
     names = {a.symbol: None for a in axes}
     opaque: set[str] = set()
-    accesses = list(_accesses(body, names, opaque))
+    accesses = list(accesses_of(body, names, opaque))
     merged = [axes[-1]]
     for outer in reversed(axes[:-1]):
         inner = merged[-1]
@@ -130,7 +130,7 @@ def merge_axes(axes: list[Axis], body: list[Stmt]) -> list[Axis]:
             outer.role != inner.role
             or outer.symbol in opaque
             or inner.symbol in opaque
-            or not all(_contiguous(a, outer, inner) for a in accesses)
+            or not all(contiguous(a, outer, inner) for a in accesses)
         ):
             merged.append(outer)
             continue
@@ -142,7 +142,7 @@ def merge_axes(axes: list[Axis], body: list[Stmt]) -> list[Axis]:
     return merged
 
 
-def _contiguous(access: _Access, outer: Axis, inner: Axis) -> bool:
+def contiguous(access: Access, outer: Axis, inner: Axis) -> bool:
     p, q = access.position.get(outer.symbol), access.position.get(inner.symbol)
     if p is None or q is None:
         return p is None and q is None
@@ -154,7 +154,7 @@ def _contiguous(access: _Access, outer: Axis, inner: Axis) -> bool:
     )
 
 
-def _merge_access(access: _Access, outer: str, inner: str) -> None:
+def _merge_access(access: Access, outer: str, inner: str) -> None:
     stmt = access.stmt
     p, q = access.position.pop(outer), access.position[inner]
     buffer, offset = stmt.buffer, access.plain[p][1]
@@ -223,14 +223,53 @@ def split_levels(axes: list[Axis], body: list[Stmt], carried: Sequence[Var] = ()
     return levels
 
 
-def nest(axes: list[Axis], body: list[Stmt], vector: bool = True) -> list[Stmt]:
-    """The loops over `axes` (outer to inner) around `body`; the innermost is a vector loop if `vector`."""
+#: Width of the strips in which what lies across the inner loop is read: its cache lines, one for each element of a
+#: strip's row, stay near until the next rows have used them up.
+STRIP = 64
+
+
+def across(axes: list[Axis], body: list[Stmt]) -> int | None:
+    """The outer axis along which something lies gapless that the innermost loop would gather."""
+    names = {a.symbol: None for a in axes}
+    inner = axes[-1].symbol
+    for access in accesses_of(body, names, set()):
+        buffer, at = access.stmt.buffer, access.position.get(inner)
+        size = buffer.dtype.itemsize
+        if at is None or buffer.strides[at] in (size, -size):
+            continue
+        for k, axis in enumerate(axes[:-1]):
+            other = access.position.get(axis.symbol)
+            if other is not None and buffer.strides[other] in (size, -size):
+                return k
+    return None
+
+
+def nest(axes: list[Axis], body: list[Stmt], vector: bool = True, strip: str | None = None) -> list[Stmt]:
+    """The loops over `axes` (outer to inner) around `body`; the innermost is a vector loop if `vector`.
+
+    With a fresh symbol `strip`, an inner loop that gathers along what another axis has gapless is cut into strips, with
+    that axis around it: for strip in range(0, m, STRIP): for i in range(n): for j in strip.
+    """
     axes = merge_axes(axes, body)
+    crossed = across(axes, body) if strip is not None and len(axes) > 1 else None
+    lower: DimLike = 0
+    upper = axes[-1].size if axes else 0
+    if crossed is not None and not (isinstance(upper, int) and upper <= STRIP):
+        assert strip is not None
+        axes = [*axes[:crossed], *axes[crossed + 1 : -1], axes[crossed], axes[-1]]
+        lower, upper = symbol(strip), dim_min(symbol(strip) + STRIP, upper)
+    else:
+        crossed = None
     levels = split_levels(axes, body)
     inner = levels[-1]
     for k in range(len(axes) - 1, -1, -1):
         axis = axes[k]
-        last = k == len(axes) - 1
-        loop = For(axis.symbol, 0, axis.size, inner, role="vector" if vector and last else "serial")
+        if k == len(axes) - 1:
+            inner = [*levels[k], For(axis.symbol, lower, upper, inner, role="vector" if vector else "serial")]
+            continue
+        loop = For(axis.symbol, 0, axis.size, inner)
+        if crossed is not None and k == len(axes) - 2:
+            assert strip is not None
+            loop = For(strip, 0, axes[-1].size, [loop], STRIP)
         inner = [*levels[k], loop]
     return inner

@@ -17,6 +17,7 @@ from jitgraph.codegen.loops import Carry, Const, For, Let, Load, Operand, Part, 
 from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
+from jitgraph.codegen.lower_short import is_short
 from jitgraph.codegen.lower_values import Slot
 from jitgraph.codegen.lower_views import Memory, dense_strides
 from jitgraph.ir.dims import DimLike, symbol
@@ -27,6 +28,8 @@ from jitgraph.ops.reduction_plan import ReductionPlan, reduction_plan
 Kind = Literal["sum", "prod", "max", "min", "any", "all"]
 #: Primitives of a row up to which four rows are added at a time.
 LIGHT = 12
+#: Rows of fewer elements leave lanes idle: dear values are computed all together first, and added up from memory.
+SHORT_ROW = 16
 _COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
 
 
@@ -110,18 +113,21 @@ class _Pass:
         Each total sees its elements in the order of the rows, so nothing but the traffic changes.
         """
         frame = self.group.frame
-        kept = [a for a in order if a.role == "kept"]
-        starts = self._result_stores(index)
-        for r, p in zip(self.roots, self.plans, strict=True):
-            assert r.op is not None
-            starts[r].value = _start(kind_of(r.op), r.value.type.dtype, p)
-        frame.body.extend(nest([Axis(a.symbol, a.size, a.role) for a in kept], list(starts.values())))
         last = max(k for k, a in enumerate(order) if a.role == "serial")
         around, row, inside = order[:last], order[last], order[last + 1 :]
         single, inner = self._rows_body(row, inside, index, 1)
         light = sum(isinstance(s, Let) for s in single) <= LIGHT and not any(
             isinstance(s, Let) and s.op == "call" for s in single
         )
+        if not light and not self.group.rows and is_short(self.group, inner[-1].size, SHORT_ROW):
+            self._through_memory()
+            return
+        kept = [a for a in order if a.role == "kept"]
+        starts = self._result_stores(index)
+        for r, p in zip(self.roots, self.plans, strict=True):
+            assert r.op is not None
+            starts[r].value = _start(kind_of(r.op), r.value.type.dtype, p)
+        frame.body.extend(nest([Axis(a.symbol, a.size, a.role) for a in kept], list(starts.values())))
         jam = 4 if light and not self.stores else 1
         levels = split_levels([*around, row, *inner], single)
         done = row.size - row.size % jam if jam > 1 else 0

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.ir.dims import Dim, DimLike, as_symbol, evaluate, symbols
+from jitgraph.ir.dims import Dim, DimLike, as_symbol, evaluate, split_linear, symbols
 from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import TensorType, python_type, scalar_type
@@ -35,6 +35,10 @@ _GUARDS: dict[str, tuple[Literal["==", "!=", ">=", "<"], bool, Literal["==", "!=
     "<=": (">=", True, "<"),
     ">": ("<", True, ">="),
 }
+
+
+#: How many symbols are replaced by their bounds, at most.
+_BOUNDS = 8
 
 
 class Undecided(Exception):  # noqa: N818  # an answer, not an error of the user's
@@ -146,34 +150,78 @@ class Builder:
     def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
         """Whether `a relation b` holds: by proof, else as the example sizes say, under a new guard of the graph.
 
+        An order that involves indices holds if it does at their bounds, which is again a matter of sizes.
+
         Raises:
             Undecided: not provable, and a symbol in it is no argument's size (or has no example value).
         """
         known = self.prove(relation, a, b)
         if known is not None:
             return known
-        env: dict[str, int] = {}
-        for name in {**symbols(a), **symbols(b)}:
-            symbol = self.graph.symbols.get(name)
-            if symbol is None or symbol.origin != "arg" or symbol.hint is None:
-                raise Undecided(f"{a} {relation} {b}")
-            env[name] = symbol.hint
+        env = self._hints(a - b)
+        if env is None:
+            if self._holds_at_bounds(relation, a, b):
+                return True
+            raise Undecided(f"{a} {relation} {b}")
         guard, swapped, negated = _GUARDS[relation]
         if swapped:
             a, b = b, a
         difference = a - b
         value = evaluate(difference, env)
         truth = {"==": value == 0, "!=": value != 0, ">=": value >= 0, "<": value < 0}[guard]
-        loc = self.loc if self.locate is None else self.locate()
-        left, right = a, b
-        if isinstance(a, Dim) and isinstance(b, int):  # n >= 2 rather than n - 2 >= 0
-            left, right = a - a.constant, b - a.constant
-        self.graph.add_guard(Guard(guard if truth else negated, left, right, loc))
+        self._guard(guard if truth else negated, a, b)
         if guard in ("==", "!="):
             self._decided["==", difference] = truth == (guard == "==")
         else:
             self._decided[">=", difference] = truth == (guard == ">=")
         return truth
+
+    def _hints(self, d: DimLike) -> dict[str, int] | None:
+        """Example values of the symbols, if all are sizes of arguments."""
+        env: dict[str, int] = {}
+        for name in symbols(d):
+            symbol = self.graph.symbols.get(name)
+            if symbol is None or symbol.origin != "arg" or symbol.hint is None:
+                return None
+            env[name] = symbol.hint
+        return env
+
+    def _guard(self, relation: Literal["==", "!=", ">=", "<"], a: DimLike, b: DimLike) -> None:
+        difference = a - b
+        if len(symbols(difference)) < len({**symbols(a), **symbols(b)}):  # an index on both sides is none of a guard's
+            a, b = difference, 0
+        if isinstance(a, Dim) and isinstance(b, int):  # n >= 2 rather than n - 2 >= 0
+            constant = a.constant
+            a, b = a - constant, b - constant
+        loc = self.loc if self.locate is None else self.locate()
+        self.graph.add_guard(Guard(relation, a, b, loc))
+
+    def _holds_at_bounds(self, relation: str, a: DimLike, b: DimLike) -> bool:
+        """Whether an order holds for all indices by a guard: `k < m` for k up to n - 1, if the example has n <= m.
+
+        Only what holds is decided so: what fails is for the run to find, a loop may have no turn.
+        """
+        if relation in ("==", "!="):
+            return False
+        gap = a - b if relation in (">=", ">") else b - a
+        worst: DimLike = gap - 1 if relation in ("<", ">") else gap
+        facts, known = self.graph.facts, self.graph.symbols
+        for _ in range(_BOUNDS):  # bounds may be indices of outer loops
+            name = next((n for n in symbols(worst) if n in known and known[n].origin != "arg"), None)
+            if name is None:
+                env = self._hints(worst)
+                if env is None or evaluate(worst, env) < 0:
+                    return False
+                self._guard(">=", worst, 0)
+                return True
+            split = split_linear(worst, name)
+            if split is None or not isinstance(split[0], int) or split[0] == 0:
+                return False
+            bound = facts.lower.get(name) if split[0] > 0 else facts.upper.get(name)
+            if bound is None:
+                return False
+            worst = split[0] * bound + split[1]
+        return False
 
     def assume_equal(self, a: DimLike, b: DimLike) -> None:
         """Note that two sizes are equal by construction."""

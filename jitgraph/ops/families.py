@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.errors import DTypeError, ShapeError
+from jitgraph.errors import DTypeError, ShapeError, UnsupportedDTypeError
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.opdef import Attrs, Infer, OpDef, Signature, Trait, Vjp, register
 from jitgraph.ir.types import (
@@ -52,14 +52,14 @@ def require_supported(name: str, used: Sequence[np.dtype]) -> None:
     """Refuse dtypes that compiled code does not compute with.
 
     Raises:
-        DTypeError: one of `used` is float16, complex or no number.
+        UnsupportedDTypeError: one of `used` is float16, complex or no number.
     """
     for dtype in used:
         if dtype not in _SUPPORTED:
             why = "needs float16 for bool, int8 and uint8 operands, as in NumPy: cast them to float32 first"
             if dtype != dtypes.F16:
                 why = f"does not support {dtype.name}"
-            raise DTypeError(f"{name} {why} (supported: bool, integers, float32, float64)")
+            raise UnsupportedDTypeError(f"{name} {why} (supported: bool, integers, float32, float64)")
 
 
 def dtype_code(t: TensorType) -> DTypeCode:

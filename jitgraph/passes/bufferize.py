@@ -168,12 +168,11 @@ class _Bufferize:
         return copied
 
     def _insert_copy(self, before: Op, value: Value, reason: str) -> Value:
-        t = value.type
-        layout = t.layout if t.layout.is_dense else type(t.layout)(t.layout.order)
+        """A copy of a version takes its type, layout included, as later versions do; its memory is dense all the same."""
         copy = Op(
             REGISTRY["copy"],
             (value,),
-            (t.with_shape(t.shape, layout),),
+            (value.type,),
             {"order": "K", "reason": reason},
             (),
             before.loc,

@@ -27,7 +27,9 @@ def numpy_functions(graph: Graph) -> bool:
 
 def _to_host(graph: Graph, op: Op) -> None:
     attrs = dict(op.attrs)
-    graph.sites.append(Site("host", f"np.{op.name}", op.loc, partial(_quiet, op.defn, attrs)))
+    function = partial(_quiet, op.defn, attrs)
+    function.borrows = True  # type: ignore[attr-defined]  # NumPy's bits depend on strides: it gets the operands themselves
+    graph.sites.append(Site("host", f"np.{op.name}", op.loc, function))
     types = tuple(r.type for r in op.results)
     host = {"site": len(graph.sites) - 1, "order": 0, "types": types, "effects": False}
     call = Op(REGISTRY["host_call"], op.operands, types, host, (), op.loc)

@@ -384,8 +384,10 @@ class Executable:
             DTypeError, ShapeError: the function gave something else than it did when traced.
         """
         ins, outs = self.interface.hosts[site]
-        arguments = [_read_slot(inputs + k * SLOT_BYTES, o) for k, o in enumerate(ins)]
-        answer = self.hosts[site](*arguments)
+        function = self.hosts[site]
+        keep = not getattr(function, "borrows", False)
+        arguments = [_read_slot(inputs + k * SLOT_BYTES, o, keep) for k, o in enumerate(ins)]
+        answer = function(*arguments)
         if not outs:
             return
         answers = answer if len(outs) > 1 else (answer,)
@@ -447,10 +449,11 @@ def _array_at(address: int, o: HostOperand) -> np.ndarray:
     return np.ndarray(shape, dtype, memory, -low, steps)
 
 
-def _read_slot(address: int, o: HostOperand) -> Any:
-    """An array of its own, or a NumPy scalar: host functions may keep what they get."""
+def _read_slot(address: int, o: HostOperand, keep: bool) -> Any:
+    """A NumPy scalar, or an array: a copy of its own if the host function may keep it."""
     if o.ndim >= 0:
-        return _array_at(address, o).copy()
+        array = _array_at(address, o)
+        return array.copy() if keep else array
     raw = _string_at(address, 8)
     return dtypes.from_short_name(o.dtype).type(struct.unpack_from(f"={_FORMATS[o.dtype]}", raw)[0])
 

@@ -284,7 +284,7 @@ class _Capture:
             return x
         masked = isinstance(x, np.ma.MaskedArray)
         what = "a masked array" if masked else f"a {type(x).__name__}, a subclass of ndarray with rules of its own"
-        raise errors.DTypeError(
+        raise errors.UnsupportedDTypeError(
             errors.describe(
                 f"argument {name} is {what}, which is not supported",
                 SourceLoc.of_definition(self.fn),

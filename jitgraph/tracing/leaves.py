@@ -119,7 +119,7 @@ def check_leaf(x: Any, key: Key, name: str, loc: SourceLoc | None = None) -> Non
     dtype = np.asarray(plain(x)).dtype
     if dtype not in _COMPILED:
         what = "is not in native byte order" if dtype.newbyteorder("=") in _COMPILED else "is not supported"
-        raise errors.DTypeError(
+        raise errors.UnsupportedDTypeError(
             errors.describe(
                 f"argument {name} has dtype {dtype}, which {what} (supported: bool, integers, float32, float64)",
                 loc,

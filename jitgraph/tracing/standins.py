@@ -390,6 +390,8 @@ class Tracer:
     def attr(self, owner: Any, name: str) -> Any:
         kind = type(owner)
         if kind is Tensor or owner is self:
+            if kind is Tensor and owner.is_traced and owner.type.is_python and not hasattr(owner.__class__, name):
+                raise AttributeError(f"{owner.__class__.__name__!r} object has no attribute {name!r}")
             return getattr(owner, name)
         if kind is ModuleType:
             value = getattr(owner, name)

@@ -304,7 +304,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     )
     if not copy and t.type.kind == "array":
         return deliver(value, t)
-    return value if t.type.kind == "array" else as_kind(value, "np_scalar")
+    return value if t.type.ndim else as_kind(value, "np_scalar")
 
 
 @numpy_function(np.isclose)

@@ -54,6 +54,8 @@ def getitem(x: Tensor, key: Any) -> Any:
     if mode is EAGER:
         return _eager_getitem(x, key)
     shape = x.type.shape
+    if x.type.is_python:
+        raise errors.DTypeError(f"'{x.__class__.__name__}' object is not subscriptable")
     if x.type.kind != "array":
         x = array_tensor(x)
     mask = full_mask(mode, key, len(shape))

@@ -28,6 +28,7 @@ from jitgraph.xp.core import (
     EXPORTS,
     R,
     array_tensor,
+    as_kind,
     axes_of,
     axis_of,
     cast,
@@ -77,9 +78,19 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
         shape = (*shape[:at], missing, *shape[at + 1 :])
     elif not sizes_agree(mode, total, product(shape), "cannot reshape array of size {0} into {1} elements"):
         raise _misfit(x, shape)
-    if shape == own and x._storage.mode.name == "trace" and own:
+    if mode.name == "trace" and own and (shape == own or _is_no_reshape(mode, x, shape)):
         return view_of(x, IndexMap.identity(own))
     return reshape_of(x, shape)
+
+
+def _is_no_reshape(mode: Mode, x: Tensor, shape: Shape) -> bool:
+    """Whether a strided array keeps its sizes: then, and for some others, NumPy gives a view and not a copy."""
+    if x.type.layout.is_c or len(shape) != len(x.type.shape):
+        return False
+    try:
+        return all(mode.decide("==", d, e) for d, e in zip(shape, x.type.shape, strict=True))
+    except Undecided:
+        return False
 
 
 def _misfit(x: Tensor, shape: Shape) -> errors.ShapeError:
@@ -117,6 +128,8 @@ def _quotient(mode: Mode, total: DimLike, rest: DimLike) -> DimLike | None:
 @numpy_function(np.reshape, views=True)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     result = reshape_to(view_tensor(a), shape_of(shape if shape is not None else newshape), order)
+    if _is_scalar(a) and not result.type.shape:
+        return a
     return apply(R("copy"), result, order="C") if copy is True else result
 
 
@@ -158,6 +171,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
         gone = list(axes_of(axis, len(shape), "squeeze"))
         if not all(sizes_agree(mode, shape[k], 1, _NOT_ONE) for k in gone):
             raise errors.ShapeError(errors.describe(_NOT_ONE, place_of(x)))
+    if _is_scalar(a):
+        return a
     if not gone:
         return x if axis is None else view_of(x, IndexMap.identity(shape))
     return drop_axes(x, gone)
@@ -199,7 +214,12 @@ def transpose(a: Any, axes: Any = None) -> Any:
         perm = tuple(axis_of(k, ndim, "transpose") for k in axes)
         if len(set(perm)) < ndim:
             raise errors.ShapeError("repeated axis in transpose")
-    return view_of(x, IndexMap.permute(x.type.shape, perm))
+    return a if _is_scalar(a) else view_of(x, IndexMap.permute(x.type.shape, perm))
+
+
+def _is_scalar(a: Any) -> bool:
+    """A NumPy scalar: its own methods give a scalar again, not a 0-d array."""
+    return type(a) is Tensor and a.type.kind == "np_scalar"
 
 
 EXPORTS["permute_dims"] = transpose
@@ -381,6 +401,8 @@ def flip(m: Any, axis: Any = None) -> Any:
     axes = whole_axes(shape)
     for k in axes_of(axis, len(shape), "flip"):
         axes[k] = AxisMap(shape[k] - 1, -1, k)
+    if not shape and x._storage.mode.name == "trace":
+        return as_kind(x, "np_scalar")  # `m[()]`
     return view_of(x, IndexMap(shape, tuple(axes)))
 
 
@@ -437,7 +459,7 @@ def converted(
     x: Tensor, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> Any:
     """`ndarray.astype`: a fresh array unless `copy` is false and the dtype is the same."""
-    from jitgraph.xp.core import as_kind, can_cast
+    from jitgraph.xp.core import can_cast
 
     if type(dtype) is Tensor:
         raise errors.DTypeError("Cannot interpret an array as a data type")

@@ -1,7 +1,5 @@
 """Programs with loops over indices: factorisations, dynamic programming, graphs, fractals, sequences."""
 
-# ruff: noqa: PLC3002  # written as users write
-
 import math
 
 import numpy as np

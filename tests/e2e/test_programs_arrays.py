@@ -1,6 +1,6 @@
 """Programs about arrays themselves: layouts, views, broadcasting, dtypes, masks, gathers, written arguments."""
 
-# ruff: noqa: C416, PLC3002, RET504  # written as users write
+# ruff: noqa: C416, RET504  # written as users write
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Programs of numerical analysis: differential equations, iterations, quadrature."""
 
-# ruff: noqa: B007, PLC3002  # written as users write
+# ruff: noqa: B007  # written as users write
 
 import numpy as np
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import jitgraph as jg
 from tests.e2e.programs import Programs
 
 programs = Programs()
@@ -138,4 +139,51 @@ def sequences_from_arguments(x, a, b, n):
     return t, dt, u, np.arange(a, b, 0.25), np.linspace(a, b, n + 1)[:-1], np.linspace(0, n, n, dtype=int)
 
 
+@programs.add(lambda r, n: (r.standard_normal(n), np.zeros(11), 0), sizes=(5, 8, 17, 2), misses=2)
+def an_index_that_is_in_range_for_some_sizes(x, y, k):
+    """A guard for those, a check for the others, with the writes before it."""
+    for i in range(len(x)):
+        y[i + k] = x[i] * 2
+    return y
+
+
+@programs.add(lambda r, n: (r.standard_normal((n, 9)),), sizes=(5, 8, 17), misses=2)
+def elimination_of_a_matrix_that_is_not_square(a):
+    for k in range(a.shape[0] - 1):
+        a[k + 1 :, k + 1 :] -= a[k + 1 :, k : k + 1] * a[k : k + 1, k + 1 :] / a[k, min(k, 8)]
+
+
+@programs.add(lambda r, n: (np.ones(n), np.ones(8)), sizes=(17, 8, 5), misses=2)
+def a_size_that_may_be_negative(x, k):
+    return np.zeros(x.size - k.size + 1).sum()
+
+
+@programs.add(vector, sizes=(3, 5))
+def a_size_that_becomes_negative(x):
+    total = 0.0
+    for i in range(len(x)):
+        x[i] = 0
+        total += np.ones(3 - i).sum()
+    return total
+
+
 test_programs = programs.tests()
+
+
+def test_an_elimination_step_is_one_kernel():
+    f = jg.jit(elimination_of_a_matrix_that_is_not_square)
+    plan = f.explain(np.eye(5))
+    assert len(plan.kernels) == 1
+    assert not plan.temporaries
+
+
+def test_a_window_that_slides_is_one_kernel():
+    def smooth(x, w):
+        out = np.zeros(len(x) - len(w) + 1)
+        for k in range(len(w)):
+            out += w[k] * x[k : k + len(out)]
+        return out
+
+    plan = jg.jit(smooth).explain(np.ones(9), np.ones(3))
+    assert [k.operators for k in plan.kernels if "mul" in k.operators] == [("view", "mul", "add", "write")]
+    assert not plan.temporaries
