@@ -269,7 +269,7 @@ def fits() -> list[Fit]:
             of_square(lambda x: x / mpmath.erf(x), mpmath.sqrt(mpmath.pi) / 2))  # fmt: skip
         add("ERF_TAIL", "erfc(x) = exp(-x (1 + P(x))), above the crossover", (5, 18), (limit, mpf(4 if single else 6)),
             erf_tail, lambda x: x * mpmath.erfc(x) / mpmath.erf(x))  # fmt: skip
-        low, high = mpf("0.75"), mpf("10.1") if single else mpf("27.3")
+        low, high = mpf("0.72"), mpf("10.1") if single else mpf("27.3")
         middle = ERFC_MIDDLE
         add("ERFC", "(1 + 2 x) e^(x^2) erfc(x) = P((x - c) / (x + c)), c = 3563/1024", (9, 21),
             ((low - middle) / (low + middle), (high - middle) / (high + middle)),

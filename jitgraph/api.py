@@ -250,3 +250,7 @@ def host(fn: Callable[..., Any] | None = None, /, result: Any = None, *, effects
     from jitgraph.tracing.host import Host
 
     return (lambda f: Host(f, result, effects=effects)) if fn is None else Host(fn, result, effects=effects)
+
+
+# called in a trace it gets the function itself, not a copy that is traced
+vars(host)["__jitgraph_trace__"] = lambda tracer, args, kwargs: host(*args, **kwargs)

@@ -12,7 +12,8 @@ add the parts of its values in order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from jitgraph.codegen.assembler import V
 from jitgraph.codegen.llvm_control import VectorBody, tail_mask
@@ -30,6 +31,57 @@ def _number(value: int) -> V:
     return V(str(value), I64)
 
 
+class Extra(Protocol):
+    """A part whose order does not matter, in vectors: it goes along with the sums. See `llvm_reduce.Accumulator`."""
+
+    p: Part
+
+    def initial(self) -> list[V]: ...
+
+    def step(self, state: list[V], place: V, mask: V | None) -> list[V]: ...
+
+    def finish(self, states: list[list[V]]) -> V: ...
+
+
+class _Extras:
+    """The states of the parts that go along: on the stack, but in registers (`now`) inside of loops."""
+
+    def __init__(self, f: FunctionEmitter, parts: Sequence[Extra]) -> None:
+        self.f, self.parts = f, parts
+        firsts = [part.initial() for part in parts]
+        self.sizes = [len(state) for state in firsts]
+        self.now = [x for state in firsts for x in state]
+        self.types = [(x.ty, x.lanes) for x in self.now]
+        self.places = [f.alloca(ty, lanes=lanes, align=64) for ty, lanes in self.types]
+        self.save()
+
+    def load(self) -> list[V]:
+        """Take the states into registers."""
+        a = self.f.a
+        pairs = zip(self.places, self.types, strict=True)
+        self.now = [a.load(place, ty, lanes=lanes, align=64) for place, (ty, lanes) in pairs]
+        return self.now
+
+    def save(self) -> None:
+        for x, place in zip(self.now, self.places, strict=True):
+            self.f.a.store(x, place, align=64)
+
+    def step(self, first: V, mask: V | None) -> None:
+        """One more vector, whose first element is number `first`."""
+        made: list[V] = []
+        at = 0
+        for part, size in zip(self.parts, self.sizes, strict=True):
+            made += part.step(self.now[at : at + size], first, mask)
+            at += size
+        self.now = made
+
+    def finish(self) -> None:
+        states, at = self.load(), 0
+        for part, size in zip(self.parts, self.sizes, strict=True):
+            self.f.values[part.p.result.name] = part.finish([states[at : at + size]])
+            at += size
+
+
 class _Sums(NamedTuple):
     """What the pieces of one reduction share; `kept` and `spill` are stack memory for vectors, one for each part."""
 
@@ -39,6 +91,7 @@ class _Sums(NamedTuple):
     parts: list[Part]
     kept: list[V]  # four accumulators each
     spill: list[V]  # the values of a leaf's last vector
+    extras: _Extras
 
     def values(self, first: V, mask: V | None) -> list[V]:
         """The parts' values for the vector that begins at `first`."""
@@ -46,6 +99,7 @@ class _Sums(NamedTuple):
         self.body.at(first, mask, self.level)
         f.hoist_loads = None  # the loop may not run: nothing may be read in front of it
         f.statements(self.body.body)
+        self.extras.step(first, mask)
         return [f.wide(f.operand(p.value)) for p in self.parts]
 
     def add(self, accumulators: list[V], values: list[V]) -> list[V]:
@@ -64,8 +118,17 @@ def _is_small(summary: Summary) -> bool:
     return summary.statements <= 6 and not (summary.calls or summary.nested or summary.checks or summary.stored)
 
 
-def emit_pairwise(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
-    """The sums of chunks, which are added one by one onto `init` (None: onto the first chunk's sum)."""
+def emit_pairwise(
+    f: FunctionEmitter,
+    s: Reduce,
+    body: list[Stmt],
+    parts: list[Part],
+    extras: Callable[[int], Sequence[Extra]] = lambda _: (),
+) -> None:
+    """The sums of chunks, which are added one by one onto `init` (None: onto the first chunk's sum).
+
+    `extras` makes, for a number of lanes, the parts that go along.
+    """
     a = f.a
     extent = f.dim(s.extent)
     chunk = parts[0].chunk
@@ -83,6 +146,7 @@ def emit_pairwise(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[P
         parts,
         [f.alloca(ty, 4, lanes=_WIDTH, align=64) for ty in types],
         [f.alloca(ty, lanes=lanes, align=64) for ty in types],
+        _Extras(f, extras(lanes)),
     )
     inits = [f.operand(p.init) if p.init is not None else a.const(-0.0, ty) for p, ty in zip(parts, types, strict=True)]
 
@@ -163,6 +227,7 @@ def emit_pairwise(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[P
     a.label(done)
     for p, value in zip(parts, added, strict=True):
         f.values[p.result.name] = value
+    sums.extras.finish()
 
 
 def _half(f: FunctionEmitter, count: V) -> V:
@@ -175,20 +240,23 @@ def _leaf(sums: _Sums, place: V, count: V, done: V, accumulators: list[V]) -> li
     f, a, lanes = sums.f, sums.f.a, sums.body.lanes
     whole = a.add(done, a.and_(a.sub(count, done), _number(-lanes)))
     loop, rest = a.fresh_label("leaf.loop"), a.fresh_label("leaf.rest")
-    before = a.block
+    before, entered = a.block, sums.extras.load()
     a.condbr(a.icmp("slt", done, whole), loop, rest)
     a.label(loop)
     at = a.phi([(done, before)])
     running = [a.phi([(x, before)]) for x in accumulators]
+    along = sums.extras.now = [a.phi([(x, before)]) for x in entered]
     nexts = sums.add(running, sums.values(a.add(place, at), None))
     following = a.add(at, _number(lanes))
     latch = a.block
     a.add_incoming(at, following, latch)
-    for phi, x in zip(running, nexts, strict=True):
+    for phi, x in zip([*running, *along], [*nexts, *sums.extras.now], strict=True):
         a.add_incoming(phi, x, latch)
     a.condbr(a.icmp("slt", following, whole), loop, rest)
     a.label(rest)
     reached = [a.phi([(x, before), (y, latch)]) for x, y in zip(accumulators, nexts, strict=True)]
+    sums.extras.now = [a.phi([(x, before), (y, latch)]) for x, y in zip(entered, sums.extras.now, strict=True)]
+    sums.extras.save()
 
     # less than a vector is left: eights of it go into the accumulators, the others are added to the total one by one
     left = a.sub(count, whole)
@@ -196,7 +264,9 @@ def _leaf(sums: _Sums, place: V, count: V, done: V, accumulators: list[V]) -> li
     before = a.block
     a.condbr(a.icmp("ne", left, _ZERO), tail, join)
     a.label(tail)
+    sums.extras.load()
     values = sums.values(a.add(place, whole), tail_mask(f, left, lanes))
+    sums.extras.save()
     for x, pointer in zip(values, sums.spill, strict=True):
         a.store(x, pointer, align=64)
     more = reached
@@ -252,20 +322,22 @@ def _four_leaves(sums: _Sums, place: V, count: V, push: str, leaf: str, done: st
     places = (place, a.add(place, q0), a.add(place, half), a.add(a.add(place, half), q2))
     common = a.and_(q0, _number(-lanes))
     start = sums.nothing()
-    before = a.block
+    before, along = a.block, sums.extras.load()
     loop = a.label(a.fresh_label("four.loop"))
     at = a.phi([(_ZERO, before)])
     running = [[a.phi([(x, before)]) for x in start] for _ in range(4)]
+    along = sums.extras.now = [a.phi([(x, before)]) for x in along]
     nexts = [sums.add(running[k], sums.values(a.add(places[k], at), None)) for k in range(4)]
     following = a.add(at, _number(lanes))
     latch = a.block
     a.add_incoming(at, following, latch)
-    for phis, values in zip(running, nexts, strict=True):
+    for phis, values in (*zip(running, nexts, strict=True), (along, sums.extras.now)):
         for phi, x in zip(phis, values, strict=True):
             a.add_incoming(phi, x, latch)
     after = a.fresh_label("four.rest")
     a.condbr(a.icmp("slt", following, common), loop, after)
     a.label(after)
+    sums.extras.save()
 
     # what each has left, in one piece of code that runs four times
     tables = f.alloca(I64, 8, align=64)

@@ -18,16 +18,28 @@ from jitgraph.errors import InternalError
 
 
 def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
-    """Parts of one order share a pass over the elements; different orders take one each, stores go with the last."""
+    """Parts of one order share a pass over the elements; different orders take one each, stores go with the last.
+
+    What may go in any grouping goes along with pairwise sums.
+    """
     groups: dict[tuple[object, ...], list[Part]] = {}
     for part in s.parts:
         groups.setdefault((part.order, part.chunk), []).append(part)
+    free = groups.get(("free", None), [])
+    pairwise = next((key for key in groups if key[0] == "pairwise"), None)
+    if pairwise is not None and free and not any(p.kind in ("argmax", "argmin") for p in free):
+        del groups["free", None]
+    else:
+        pairwise = None
     stores = any(isinstance(x, Store) for x in walk(s.body))
-    for k, ((order, _), parts) in enumerate(groups.items()):
-        body = s.body
+    for k, (key, parts) in enumerate(groups.items()):
+        body, order = s.body, key[0]
         if len(groups) > 1:
-            body = _needed(s.body, parts, stores=stores and k == len(groups) - 1)
-        if order == "pairwise":
+            along = free if key == pairwise else []
+            body = _needed(s.body, [*parts, *along], stores=stores and k == len(groups) - 1)
+        if key == pairwise:
+            emit_pairwise(f, s, body, parts, lambda lanes: [Accumulator(f, p, lanes) for p in free])
+        elif order == "pairwise":
             emit_pairwise(f, s, body, parts)
         elif order == "serial":
             _serial(f, s, body, parts)
@@ -171,7 +183,7 @@ def _better(f: FunctionEmitter, p: Part, value: V, best: V) -> V:
 # --- any grouping ---------------------------------------------------------------------------------------------------
 
 
-class _Accumulator:
+class Accumulator:
     """The vector state of one part: one vector, or two (value and NaN mask; value and position).
 
     In the loop over whole turns a position is the number of the turn, an int32; `positioned` makes it an index.
@@ -285,7 +297,7 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
     if any(p.kind in ("argmax", "argmin") for p in parts):
         widest = max(widest, 4)
     lanes = s.lanes or lanes_for(f, widest)
-    accumulators = [_Accumulator(f, p, lanes) for p in parts]
+    accumulators = [Accumulator(f, p, lanes) for p in parts]
     count = _interleave(summary)
     early = len(parts) == 1 and parts[0].kind in ("any", "all") and not summary.checks and not summary.stored
     extent = f.dim(s.extent)
@@ -372,7 +384,7 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
         f.values[parts[0].result.name] = a.phi([(value, after), *((x, block) for block, x in exits)])
 
 
-def _merged(accumulators: list[_Accumulator], flat: list[V], count: int, step: int) -> list[list[V]]:
+def _merged(accumulators: list[Accumulator], flat: list[V], count: int, step: int) -> list[list[V]]:
     """The states of the vectors of one turn joined: for each part one."""
     groups: list[list[list[V]]] = [[] for _ in accumulators]
     at = 0

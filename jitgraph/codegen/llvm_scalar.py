@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jitgraph.codegen.assembler import Assembler, V
+from jitgraph.codegen.assembler import COLD, Assembler, V
 from jitgraph.codegen.llvm_function import TYPES, FunctionEmitter
 from jitgraph.codegen.loops import DimValue, Let
 from jitgraph.codegen.vecmath import FUNCTIONS
@@ -129,7 +129,34 @@ def _overflows(operation: str) -> Primitive:
 
 
 def _frem(f: FunctionEmitter, args: list[V], s: Let) -> V:  # noqa: ARG001
-    return library_lanes(f, "fmod", args)
+    """C's fmod, which is exact: on lanes the quotient q by a division, then x - q y in one rounding.
+
+    As the division is rounded, q may be one too large; then x - q y is negative, and x - (q - 1) y the result. Both are
+    numbers of the type, so that nothing is rounded. Very large quotients, infinities and NaN are left to C.
+    """
+    a, lanes = f.a, max(x.lanes for x in args)
+    if lanes == 1 or not a.has_fma:
+        return library_lanes(f, "fmod", args)
+    x, y = (a.splat(z, lanes) for z in args)
+    with a.strict():
+        dividend, divisor = a.fabs(x), a.fabs(y)
+        quotient = a.trunc(a.fdiv(dividend, divisor))
+        below = a.fsub(quotient, a.like(1.0, x))
+        rest = a.fma(a.fneg(quotient), divisor, dividend)
+        rest = a.select(a.fcmp("olt", rest, a.like(0.0, x)), a.fma(a.fneg(below), divisor, dividend), rest)
+        quick = a.copysign(rest, x)
+        limit = 2.0**52 if x.ty == "double" else 2.0**23
+        plain = a.and_(
+            a.fcmp("olt", quotient, a.like(limit, x)), a.fcmp("olt", divisor, a.like(float("inf"), x))
+        )
+    before, rare, done = a.block, a.fresh_label("fmod.rare"), a.fresh_label("fmod.done")
+    a.condbr(f.any_active(a.not_(plain)), rare, done, weights=COLD)
+    a.label(rare)
+    exact = library_lanes(f, "fmod", [x, y])
+    after = a.block
+    a.br(done)
+    a.label(done)
+    return a.phi([(quick, before), (exact, after)])
 
 
 def _call(f: FunctionEmitter, args: list[V], s: Let) -> V:

@@ -26,6 +26,7 @@ from jitgraph.codegen.loops import (
     Var,
 )
 from jitgraph.codegen.lower_kernel import Group, Nest, Root
+from jitgraph.codegen.lower_lagged import emit_lagged
 from jitgraph.codegen.lower_scalar import Frame
 from jitgraph.codegen.lower_targets import result_targets
 from jitgraph.codegen.lower_values import Evaluator, Place, finish_kernel, origin_of
@@ -263,9 +264,21 @@ class Lowering:
 
     def block(self, block: Block) -> None:
         """Lower the ops of a block, but for its `yield`."""
-        for op in block.ops():
+        ops = list(block.ops())
+        done: Op | None = None
+        for op, following in zip(ops, [*ops[1:], None], strict=True):
+            if op is done:
+                continue
             handler = _HANDLERS.get(op.name)
-            if handler is not None:
+            if op.name == "kernel":
+                places = _region_places(self, op)
+                if emit_lagged(self, op, following, places):
+                    done = following
+                else:
+                    region = op.regions[0]
+                    inside = [o for o in region.ops() if o.name != "yield"]
+                    self.group(op, inside, places, region.terminator.operands, op.attrs.get("rows", 0))
+            elif handler is not None:
                 handler(self, op)
             elif op.defn.lower is not None and op.result.type.ndim == 0:
                 self.places[op.result] = Evaluator(self, self.frame, {}).at(op.result, ())
@@ -273,16 +286,15 @@ class Lowering:
                 self.group(op, [op], {}, op.results, 0)
 
 
-def _kernel(low: Lowering, op: Op) -> None:
-    region = op.regions[0]
+def _region_places(low: Lowering, op: Op) -> dict[Value, Place]:
+    """Where the arguments of a kernel's region lie."""
     places: dict[Value, Place] = {}
-    for arg, operand in zip(region.args, op.operands, strict=True):
+    for arg, operand in zip(op.regions[0].args, op.operands, strict=True):
         known = low.places.get(operand)
         if known is None:  # computed where it is read
             known = low.scalar(operand) if operand.type.ndim == 0 else operand
         places[arg] = known
-    ops = [o for o in region.ops() if o.name != "yield"]
-    low.group(op, ops, places, region.terminator.operands, op.attrs.get("rows", 0))
+    return places
 
 
 def _view(low: Lowering, op: Op) -> None:
@@ -340,7 +352,6 @@ def _nothing(low: Lowering, op: Op) -> None:
 
 
 _HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {
-    "kernel": _kernel,
     "view": _view,
     "reshape": _reshape,
     "constant": _nothing,

@@ -173,11 +173,29 @@ def write_of_whole(op: Op, b: Builder) -> Value | None:
     return value
 
 
+@RULES.rule("write")
+def write_of_own_version(op: Op, _b: Builder) -> Value | None:
+    """write(v, x, identity) = v where v is x with some elements changed"""
+    value, base = op.operands
+    if not op.attrs["map"].is_identity(base.type.shape) or value.type != op.result.type or value is base:
+        return None
+    version = value
+    while version is not base:
+        if version.producer is None or version.producer.name not in _BASE_OF:
+            return None
+        version = version.producer.operands[_BASE_OF[version.producer.name]]
+    return value
+
+
 def _root(value: Value) -> Value:
     """The first version of the storage that `value` is a version of."""
-    while value.producer is not None and value.producer.name in ("write", "expand", "scatter_add"):
-        value = value.producer.operands[1 if value.producer.name == "write" else 0]
+    while value.producer is not None and value.producer.name in _BASE_OF:
+        value = value.producer.operands[_BASE_OF[value.producer.name]]
     return value
+
+
+#: Ops whose result is the next version of an operand, and which operand.
+_BASE_OF = {"write": 1, "expand": 0, "scatter_add": 0}
 
 
 def _reaches_loop_or_return(value: Value) -> bool:

@@ -160,7 +160,7 @@ class Region:
 
     def _carry(self, name: str, value: Any, *, rebound: bool | None = None) -> None:
         """Carry a name with its value from before, if that is something to carry."""
-        if type(value) is Maybe:
+        if type(value) is Maybe and not is_value(value.value):
             value = self.regions.resolve(value)
         if is_missing(value):
             return

@@ -131,7 +131,7 @@ def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
 @rule_for(np.interp)
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     x = _as_type(x)
-    return TensorType(_FLOAT, x.shape) if x.shape or x.kind == "array" else scalar_type(_FLOAT)
+    return TensorType(_FLOAT, x.shape) if x.shape else scalar_type(_FLOAT)
 
 
 @rule_for(np.searchsorted)
@@ -266,6 +266,8 @@ def _spec_type(x: Any) -> TensorType:
     """The type that an example stands for."""
     if isinstance(x, TensorType):
         return x
+    if type(x) is Tensor:  # an argument of a function that is traced
+        return TensorType(x.type.dtype, x.type.shape) if x.type.kind == "array" else x.type
     if isinstance(x, np.ndarray):
         return TensorType(x.dtype, x.shape)
     if isinstance(x, type | np.dtype):

@@ -507,6 +507,7 @@ class Tracer:
         )
 
     def augmented(self, name: str, a: Any, b: Any) -> Any:
+        a = self.use(a)
         kind = type(a)
         if kind not in _PLAIN and not is_opaque_module(kind.__module__):
             method = _find_on_class(kind, f"__{name}__")

@@ -53,6 +53,14 @@ def _dtype(dtype: Any, what: str, default: Any = np.float64) -> np.dtype:
     return found
 
 
+@numpy_function(np.result_type)
+def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+    """The dtype that NumPy's promotion gives: known while tracing."""
+    plain_kinds: dict[str, Any] = {"py_bool": False, "py_int": 0, "py_float": 0.0}
+    known = [plain_kinds.get(x.type.kind, x.type.dtype) if type(x) is Tensor else x for x in arrays_and_dtypes]
+    return np.result_type(*known)
+
+
 def full_of(mode: Mode, value: Any, shape: Shape, dtype: np.dtype, order: str = "C") -> Tensor:
     """A filled array in `mode`; a Python number that the dtype cannot hold is NumPy's OverflowError."""
     if type(value) is not Tensor:

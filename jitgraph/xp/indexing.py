@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.modes import TraceMode, constant_array, shape_text
@@ -162,8 +163,11 @@ def integer_index(mode: Mode, index: Any, size: DimLike, axis: int) -> Tensor:
                 raise index_error(mode, f"index {bad} is out of bounds for axis {axis} with size {size}")
             return literal(mode, np.where(data < 0, data + size, data))
         low, high = int(data.min()), int(data.max())
-        if low >= 0 and mode.decide("<", high, size):
-            return literal(mode, data)
+        try:
+            if low >= 0 and mode.decide("<", high, size):
+                return literal(mode, data)
+        except Undecided:
+            pass
         return wrap(mode, normalised(mode, mode.literal(data), size, axis))
     return wrap(mode, normalised(mode, read(tensor(index, mode)), size, axis))
 

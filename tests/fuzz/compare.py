@@ -73,8 +73,8 @@ def difference(given: list[Any], expected: Outcome, found: Outcome, free_zero: b
         error = found.error or expected.error
         return f"{'compiled' if found.error else 'NumPy'} raises {type(error).__name__}: {error}"
     if expected.error is not None and not isinstance(found.error, type(expected.error)):
-        if _line_of(found.error) > _line_of(expected.error) and not any(map(_unlike, given, found.arguments)):
-            return ""  # a later line fails whatever the data: found out while it was traced
+        if _line_of(found.error) >= _line_of(expected.error) and not any(map(_unlike, given, found.arguments)):
+            return ""  # what comes later in the program fails whatever the data: found out while it was traced
         return f"NumPy raises {expected.error!r}, compiled {found.error!r}"
     if found.error is not None and not any(map(_unlike, given, found.arguments)):
         return ""  # found out while it was traced, before anything was written
@@ -101,7 +101,7 @@ def _unlike(a: Any, b: Any) -> bool:
 def _line_of(error: BaseException | None) -> int:
     """The line of the program that raised: of the traceback, or named in the message."""
     assert error is not None
-    named = re.search(r"<fuzz [^>]*>:([0-9]+)", str(error))
+    named = re.search(r"<fuzz[^>]*>:([0-9]+)", str(error))
     if named is not None:
         return int(named.group(1))
     lines = [t.tb_lineno for t in _frames(error) if t.tb_frame.f_code.co_name == "program"]

@@ -75,7 +75,7 @@ class Fuzzed:
 
     def function(self) -> Callable[..., Any]:
         """The compiled Python function; its source is found by `inspect`."""
-        return function_of(self.source, f"<fuzz {self.seed} {abs(hash(self.source)) % 10**9}>")
+        return function_of(self.source, f"<fuzz-{self.seed}-{abs(hash(self.source)) % 10**9}>")
 
     def make(self, call: int) -> list[Any]:
         """Fresh arguments, equal each time."""

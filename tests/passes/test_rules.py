@@ -101,6 +101,14 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
             "%r = exp %x : f64[n]",
         ),
     ],
+    "write_of_own_version": [
+        (
+            "f64[n], i64[m], f64[m]",
+            "%a = scatter_add %x, %y, %z {axis = 0} : f64[n]\n"
+            "%w = write %a, %x {map = (d0: n) -> (d0)} : f64[n]\n%r = exp %w : f64[n]",
+            "%a = scatter_add %x, %y, %z {axis = 0} : f64[n]\n%r = exp %a : f64[n]",
+        ),
+    ],
     "copy_of_fresh": [
         ("f64[n]", '%e = exp %x : f64[n]\n%r = copy %e {order = "K"} : f64[n]', "%r = exp %x : f64[n]"),
     ],

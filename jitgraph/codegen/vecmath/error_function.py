@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CROSSOVER: Final = {"float": 0.94, "double": 1.0}
 LIMIT: Final = {"float": 4.0, "double": 6.0}  # above, the result rounds to 1
-ERFC_CROSSOVER: Final = 0.75
+ERFC_CROSSOVER: Final = 0.72
 ERFC_MIDDLE: Final = 3563 / 1024
 ERFC_LIMIT: Final = {"float": 10.1, "double": 27.3}  # above, the result rounds to 0
 
@@ -30,8 +30,10 @@ def erf(a: Assembler, /, *operands: V) -> V:
     y_clamped = a.select(a.fcmp("ogt", y, limit), limit, y)
     g = horner(a, y_clamped, ERF_TAIL[x.ty])
     one = a.like(1.0, x)
-    exponent = a.muladd(a.fneg(y_clamped), g, a.fneg(y_clamped))
-    far = a.fsub(one, exp_moderate(a, exponent))
+    minus = a.fneg(y_clamped)
+    exponent = a.muladd(minus, g, minus)
+    lost = a.muladd(minus, g, a.fsub(minus, exponent))
+    far = a.fsub(one, exp_moderate(a, exponent, lost))
     return a.copysign(a.select(a.fcmp("olt", y, a.like(CROSSOVER[x.ty], x)), near, far), x)
 
 
@@ -49,7 +51,7 @@ def square_parts(a: Assembler, x: V) -> tuple[V, V]:
 
 
 def erfc(a: Assembler, /, *operands: V) -> V:
-    """1 - erf(x) below 3/4, above e^(-x^2) P / (1 + 2 x), both factors as sums of two numbers; 2 - that for x < -3/4"""
+    """1 - erf(x) below 0.72, above e^(-x^2) P / (1 + 2 x), both factors as sums of two numbers; 2 - that for x < -0.72"""
     x = operands[0]
     one, two = a.like(1.0, x), a.like(2.0, x)
     # near 0: 1 - x is the sum of two numbers

@@ -123,10 +123,11 @@ def sigmoid(a: Assembler, /, *operands: V) -> V:
     return scaled(a, quotient, k, a.select(negative, k_bits, a.like(FORMATS[x.ty].magic_bits, k_bits)))
 
 
-def exp_moderate(a: Assembler, x: V) -> V:
-    """e^x where k is a normal exponent, about 1 ulp: for use where the result's error counts little."""
+def exp_moderate(a: Assembler, x: V, low: V | None = None) -> V:
+    """e^(x + low) where k is a normal exponent, about 1 ulp: for use where the result's error counts little."""
     k, k_bits = rounded(a, x, LOG2_E)
     first, second = LN2_PARTS[x.ty]
-    r = a.muladd(k, a.like(-second, k), a.muladd(k, a.like(-first, k), x))
+    r = a.muladd(k, a.like(-first, k), x)
+    r = a.muladd(k, a.like(-second, k), r if low is None else a.fadd(r, low))
     p = a.fadd(a.muladd(a.fmul(r, r), horner(a, r, EXP[x.ty]), r), a.like(1.0, x))
     return a.fmul(p, power_of_two(a, k_bits, x.ty))
