@@ -121,11 +121,28 @@ class Dispatcher:
                 raise
             warnings.warn(f"{self.name} runs in plain Python: {e}", UserWarning, stacklevel=5)
             return Plain(str(e))
+        except Exception as e:
+            if hasattr(e, "__jitgraph_effects__"):
+                self._run_into(e, args, kwargs)
+            raise
         if made.compiled.source == "compiled":
             self.cache.compiles += 1
         elif made.compiled.source == "disk":
             self.cache.disk_hits += 1
         return made
+
+    def _run_into(self, error: Exception, args: Args, kwargs: Kwargs) -> None:
+        """What the function does before an error that the trace found: its writes stay, an earlier error counts.
+
+        Raises:
+            what the function raises, if it is something else than `error`.
+        """
+        try:
+            self.fn(*args, **kwargs)
+        except Exception as own:
+            known = next(c for c in type(own).__mro__ if c.__module__ in ("builtins", "numpy.exceptions"))
+            if not isinstance(error, known):
+                raise
 
     def trace(self, args: Args, kwargs: Kwargs) -> Trace:
         """Capture the function for arguments like these."""

@@ -12,11 +12,12 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.dtypes import COMPILED
 from jitgraph.ir.builder import Builder, Undecided
 from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, substitute, symbol, symbols
 from jitgraph.ir.graph import Block, Op, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
-from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
+from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
 from jitgraph.ops.shape import reshape_view_layout
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Ratio, Step, Storage, Tensor
@@ -87,7 +88,7 @@ class TraceMode:
         """The type of one view step taken of an array of type `t`."""
         if isinstance(step, IndexMap):
             return TensorType(t.dtype, step.shape, "array", step.layout(t))
-        return TensorType(t.dtype, step, "array", reshape_view_layout(t, step))  # type: ignore[arg-type]
+        return TensorType(t.dtype, step, "array", reshape_view_layout(t, step) or c_layout(len(step)))
 
     def write(self, base: Any, steps: Sequence[Step], value: Any) -> Value:
         if any(not isinstance(step, IndexMap) for step in steps) and value.type.shape != _shape_after(steps):
@@ -121,6 +122,8 @@ class TraceMode:
         if isinstance(x, np.ndarray):
             return self.foreign(x)
         if kind in (int, float, bool) or isinstance(x, np.generic):
+            if kind not in (int, float, bool):
+                self._require_compiled(x.dtype, "number")
             return self.builder.constant(x)
         if isinstance(x, (int, float)):  # a subclass such as an enum member
             return self.builder.constant(float(x) if isinstance(x, float) else int(x))
@@ -130,15 +133,20 @@ class TraceMode:
 
     def literal(self, array: np.ndarray) -> Value:
         """An array whose elements stand in the user's code: a constant."""
-        if array.dtype.kind not in "biuf":
-            self.fail(f"an array of dtype {array.dtype} meets a traced value")
+        self._require_compiled(array.dtype, "array")
         return self.builder.constant(array)
 
     def foreign(self, array: np.ndarray) -> Value:
         """An ndarray that is no argument of the trace: a constant, copied as it is now."""
-        if array.dtype.kind not in "biuf":
-            self.fail(f"an array of dtype {array.dtype} meets a traced value")
+        self._require_compiled(array.dtype, "array")
         return self.builder.constant(array.copy())
+
+    def _require_compiled(self, dtype: np.dtype, what: str) -> None:
+        if dtype not in COMPILED:
+            self.fail(
+                f"{'an' if what == 'array' else 'a'} {what} of dtype {dtype} meets a traced value",
+                "convert it, e.g. .astype(np.float32): compiled code has bool, integers, float32 and float64.",
+            )
 
     def dim_value(self, dim: DimLike | Ratio) -> Value:
         """A size as a value."""

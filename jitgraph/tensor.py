@@ -29,10 +29,11 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
-from jitgraph.ops.shape import reshape_view_layout
+from jitgraph.ops.shape import reshape_is_view, reshape_view_layout
 from jitgraph.storage import (
     EAGER,
     EagerMode,
@@ -607,6 +608,11 @@ def reshape_of(x: Tensor, shape: Shape) -> Tensor:
         return _view(x, (*x._steps, shape))
     if reshape_view_layout(x.type, shape) is not None:
         return _view(x, (*x._steps, shape))
+    try:
+        if mode.name == "trace" and reshape_is_view(x.type, shape, mode.decide):
+            return _view(x, (*x._steps, shape))
+    except Undecided:  # sizes that are data: a copy
+        pass
     return apply(REGISTRY["reshape"], x, shape=shape)  # type: ignore[no-any-return]
 
 

@@ -97,7 +97,7 @@ def _arithmetic(name: str) -> Primitive:
 def _plain(name: str) -> Primitive:
     method = getattr(Assembler, name)
 
-    def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:  # noqa: ARG001
+    def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
         return method(f.a, *args)  # type: ignore[no-any-return]
 
     return emit
@@ -128,7 +128,7 @@ def _overflows(operation: str) -> Primitive:
     return emit
 
 
-def _frem(f: FunctionEmitter, args: list[V], s: Let) -> V:  # noqa: ARG001
+def _frem(f: FunctionEmitter, args: list[V], s: Let) -> V:
     """C's fmod, which is exact: on lanes the quotient q by a division, then x - q y in one rounding.
 
     As the division is rounded, q may be one too large; then x - q y is negative, and x - (q - 1) y the result. Both are
@@ -146,9 +146,7 @@ def _frem(f: FunctionEmitter, args: list[V], s: Let) -> V:  # noqa: ARG001
         rest = a.select(a.fcmp("olt", rest, a.like(0.0, x)), a.fma(a.fneg(below), divisor, dividend), rest)
         quick = a.copysign(rest, x)
         limit = 2.0**52 if x.ty == "double" else 2.0**23
-        plain = a.and_(
-            a.fcmp("olt", quotient, a.like(limit, x)), a.fcmp("olt", divisor, a.like(float("inf"), x))
-        )
+        plain = a.and_(a.fcmp("olt", quotient, a.like(limit, x)), a.fcmp("olt", divisor, a.like(float("inf"), x)))
     before, rare, done = a.block, a.fresh_label("fmod.rare"), a.fresh_label("fmod.done")
     a.condbr(f.any_active(a.not_(plain)), rare, done, weights=COLD)
     a.label(rare)

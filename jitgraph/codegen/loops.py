@@ -58,7 +58,8 @@ class Buffer:
 @dataclass(slots=True)
 class Let:
     """var = op(*args): a primitive of the `Scalar` protocol (`op` is the method's name; `call`, `cmp`, `cast` and
-    `bitcast` carry `name`, `predicate` or their target in `attr`)."""
+    `bitcast` carry `name`, `predicate` or their target in `attr`).
+    """
 
     var: Var
     op: str
@@ -99,7 +100,8 @@ class Store:
 @dataclass(slots=True)
 class Carry:
     """A scalar carried by a serial loop: `inner` in the body starts as `init` and becomes `next` after each turn;
-    `result` is its value behind the loop."""
+    `result` is its value behind the loop.
+    """
 
     inner: Var
     init: Operand
@@ -114,8 +116,8 @@ class For:
     Attributes:
         role: "vector" runs lanes at once (whole vectors, then a masked tail); "serial" and "parallel" turn by turn.
             "append" is a serial loop that may use lanes: it carries a count, its last statements are an `If` that binds
-            the count to a symbol and stores at that place in buffers that the loop does not read, `one = cast condition`
-            and `next = add count, one`.
+            the count to a symbol and stores at that place in buffers that the loop does not read, `one = cast
+            condition` and `next = add count, one`.
         lanes: 0: the machine's width for the widest element in the body; else a power of two.
         interleave: vectors that run side by side, to hide the latency of what one of them waits for.
     """
@@ -166,8 +168,9 @@ class Part:
     """One accumulator of a `Reduce`: `value` of each turn goes into `result`.
 
     Attributes:
-        order: "pairwise" is NumPy's float sum (`chunk` elements per call of its tree, chunks added one by one onto `init`);
-            "serial" goes element by element; "free" may use lanes in any grouping (min, max, integers, any, all).
+        order: "pairwise" is NumPy's float sum (`chunk` elements per call of its tree, chunks added one by one onto
+            `init`); "serial" goes element by element; "free" may use lanes in any grouping (min, max, integers, any,
+            all).
         init: value before the first element; None: the first element itself (min, max). For argmax/argmin the result
             is the int64 position of the first extreme (NaN wins).
         chunk: see `order`; None: everything in one pairwise call.
@@ -196,7 +199,8 @@ class Reduce:
 class Alloc:
     """Give `buffer` memory: "scratch" at the byte `offset` of the arena that `prepare` sized, "row" in fixed-size
     stack memory if small and constant, else like heap; "heap" from the context, freed after the call or by `Free`;
-    "result" for result slot `slot` whose size is known only now."""
+    "result" for result slot `slot` whose size is known only now.
+    """
 
     buffer: Buffer
     scope: Literal["scratch", "row", "heap", "result"]
@@ -220,7 +224,8 @@ class Swap:
 @dataclass(slots=True)
 class Check:
     """Leave with the error of `sites[site]` and `values` unless `condition` holds (in all active lanes; else the values
-    are those of the first lane that failed)."""
+    are those of the first lane that failed).
+    """
 
     condition: Operand
     site: int
@@ -241,10 +246,11 @@ class CallKernel:
 @dataclass(slots=True)
 class Library:
     """Call a C function of the context's table by name, as in `cblas_dgemm`. Arguments are operands, dims (int64),
-    or buffers (their address, plus the byte offset of the index given)."""
+    or buffers (their address, plus the byte offset of the index given).
+    """
 
     name: str
-    args: tuple[Union[Operand, "Address", DimLike], ...]
+    args: tuple[Union[Operand, Address, DimLike], ...]
     result: Var | None = None
 
 
@@ -258,7 +264,9 @@ class Address:
 
 @dataclass(slots=True)
 class Host:
-    """Call back into Python: `sites[site]` says whom. Inputs are buffers or scalars; results are buffers to fill, or scalars."""
+    """Call back into Python: `sites[site]` says whom. Inputs are buffers or scalars; results are buffers to fill, or
+    scalars.
+    """
 
     site: int
     inputs: tuple[Union[Buffer, Operand], ...]
@@ -267,7 +275,7 @@ class Host:
 
 @dataclass(slots=True)
 class SetResult:
-    """Store a scalar into result slot `slot`; `is_numpy` tells a NumPy float from a Python one (kind `maybe_np_float`)."""
+    """Store a scalar into result slot `slot`; `is_numpy` tells a NumPy float from a Python one (`maybe_np_float`)."""
 
     slot: int
     value: Operand
@@ -275,7 +283,23 @@ class SetResult:
 
 
 Stmt: TypeAlias = Union[
-    Let, DimValue, Bind, Load, Store, For, While, If, Reduce, Alloc, Free, Swap, Check, CallKernel, Library, Host, SetResult
+    Let,
+    DimValue,
+    Bind,
+    Load,
+    Store,
+    For,
+    While,
+    If,
+    Reduce,
+    Alloc,
+    Free,
+    Swap,
+    Check,
+    CallKernel,
+    Library,
+    Host,
+    SetResult,
 ]
 
 
@@ -299,7 +323,8 @@ class Function:
 @dataclass(slots=True)
 class EntryBuffer:
     """A buffer of the entry that comes from outside: argument or result slot `slot`; strides that are run-time symbols
-    (`stride_symbols[k]`, "" where derived) are read from the argument's slot."""
+    (`stride_symbols[k]`, "" where derived) are read from the argument's slot.
+    """
 
     buffer: Buffer
     source: Literal["arg", "result"]

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from jitgraph.codegen.loops import For, Stmt
+from jitgraph.codegen.loops import For, If, Stmt
 from jitgraph.codegen.lower_nest import Axis, affine, merge_axes, nest
 from jitgraph.codegen.lower_scalar import KernelFrame, LetBuilder
-from jitgraph.codegen.lower_short import short_nest
+from jitgraph.codegen.lower_short import is_short, short_nest, short_test
 from jitgraph.codegen.lower_values import Evaluator, Index, Place, Slot, is_virtual
 from jitgraph.codegen.lower_views import Memory, broadcast_index
 from jitgraph.ir.dims import DimLike, symbol
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Work that is cheaper to repeat than to store and load again; a transcendental function costs more.
 RECOMPUTE_COST = 12
+#: Fewer elements are added one by one by NumPy.
+SHORT_SUM = 8
 _COSTS = {"div": 4, "floordiv": 6, "mod": 6, "fmod": 6, "sqrt": 5, "reciprocal": 4, "pow": 20, "take": 6}
 
 
@@ -72,6 +74,7 @@ class Group(Evaluator):
         self.ops = ops
         self.rows = rows
         self.row_index: Index = ()
+        self.lanes_over_rows = False
         self.outputs = outputs
         #: Memory of each version of a storage that this kernel updates.
         self.memory_of: dict[Value, Memory] = {}
@@ -265,7 +268,19 @@ class Group(Evaluator):
             for n in self.nests:
                 self.emit_nest(n)
             return
-        outer = frame.body
+        size = self._short_axis()
+        if size is None:
+            frame.body.extend(self._row_loops())
+        elif isinstance(size, int):
+            frame.body.extend(self._row_loops(lanes=True))
+        else:
+            few = short_test(self, size, SHORT_SUM)
+            frame.body.append(If(few, self._row_loops(lanes=True), self._row_loops()))
+
+    def _row_loops(self, *, lanes: bool = False) -> list[Stmt]:
+        """The nests inside of loops over the rows; with `lanes` the last row axis is a vector loop."""
+        frame = self.frame
+        memo, slots, outer = dict(self.memo), dict(self.slots), frame.body
         shape = next(r.domain for n in self.nests for r in n.roots if len(r.domain) >= self.rows)
         axes = []
         index: list[DimLike] = []
@@ -276,14 +291,38 @@ class Group(Evaluator):
                 axes.append(Axis(frame.index(), d))
                 index.append(symbol(axes[-1].symbol))
         self.row_index = tuple(index)
+        self.lanes_over_rows = lanes
         inner: list[Stmt] = []
         frame.body = inner
         for n in self.nests:
             self.emit_nest(n)
         for axis in reversed(axes):
-            inner = [For(axis.symbol, 0, axis.size, inner)]
+            inner = [For(axis.symbol, 0, axis.size, inner, role="vector" if lanes else "serial")]
+            lanes = False
         frame.body = outer
-        outer.extend(inner)
+        self.memo, self.slots = memo, slots
+        return inner
+
+    def _short_axis(self) -> DimLike | None:
+        """The one axis that all rows have, if it is so short that a row leaves lanes idle; None otherwise.
+
+        NumPy adds fewer than eight elements one by one, so that each lane may do a row.
+        """
+        if self.low.row_buffers or all(d == 1 for d in self.nests[0].domain[: self.rows]):
+            return None
+        found: DimLike | None = None
+        for root in (r for n in self.nests for r in n.roots):
+            if root.kind == "reduce":
+                assert root.op is not None
+                sizes = [root.domain[k] for k in root.op.attrs["axes"] if root.domain[k] != 1]
+                if len(sizes) != 1 or (found is not None and found != sizes[0]):
+                    return None
+                found = sizes[0]
+            elif root.kind != "store":
+                return None
+            if len(root.domain) < self.rows or root.domain[: self.rows] != self.nests[0].roots[0].domain[: self.rows]:
+                return None
+        return found if found is not None and is_short(self, found, SHORT_SUM) else None
 
     def emit_nest(self, n: Nest) -> None:
         self.stage = n.stage
@@ -318,7 +357,10 @@ class Group(Evaluator):
             at = self.target_index(root, index)
             axes = self.in_memory_order(axes, memory, at)
         axes = merge_axes(axes, flat)
-        outer.extend((None if self.rows else short_nest(self, axes, flat)) or nest(axes, flat, strip=frame.index()))
+        if self.rows:
+            outer.extend(nest(axes, flat, vector=not self.lanes_over_rows))
+        else:
+            outer.extend(short_nest(self, axes, flat) or nest(axes, flat, tile=(frame.index(), frame.index())))
 
     def store_roots(self, roots: Iterable[Root], index: Index) -> None:
         """Compute the roots' values at `index`, then store them: reads come before the writes."""
@@ -367,4 +409,3 @@ def _join_stores(nests: list[Nest]) -> list[Nest]:
             kept.append(n)
     kept.sort(key=lambda n: n.stage)
     return kept
-

@@ -223,8 +223,8 @@ def split_levels(axes: list[Axis], body: list[Stmt], carried: Sequence[Var] = ()
     return levels
 
 
-#: Width of the strips in which what lies across the inner loop is read: its cache lines, one for each element of a
-#: strip's row, stay near until the next rows have used them up.
+#: Sides of the tiles in which what lies across the inner loop is read: its cache lines, one for each element of a
+#: tile's row, stay near until the next rows have used them up.
 STRIP = 64
 
 
@@ -244,32 +244,32 @@ def across(axes: list[Axis], body: list[Stmt]) -> int | None:
     return None
 
 
-def nest(axes: list[Axis], body: list[Stmt], vector: bool = True, strip: str | None = None) -> list[Stmt]:
+def nest(axes: list[Axis], body: list[Stmt], vector: bool = True, tile: tuple[str, str] | None = None) -> list[Stmt]:
     """The loops over `axes` (outer to inner) around `body`; the innermost is a vector loop if `vector`.
 
-    With a fresh symbol `strip`, an inner loop that gathers along what another axis has gapless is cut into strips, with
-    that axis around it: for strip in range(0, m, STRIP): for i in range(n): for j in strip.
+    With two fresh symbols `tile`, an inner loop that gathers along what another axis has gapless goes over tiles of both:
+    for a in range(0, n, STRIP): for b in range(0, m, STRIP): for i in a's strip: for j in b's strip.
     """
     axes = merge_axes(axes, body)
-    crossed = across(axes, body) if strip is not None and len(axes) > 1 else None
-    lower: DimLike = 0
-    upper = axes[-1].size if axes else 0
-    if crossed is not None and not (isinstance(upper, int) and upper <= STRIP):
-        assert strip is not None
+    crossed = across(axes, body) if tile is not None and len(axes) > 1 else None
+    bounds: dict[str, tuple[DimLike, DimLike]] = {}
+    tiles: list[tuple[str, DimLike]] = []
+    if crossed is not None:
+        assert tile is not None
         axes = [*axes[:crossed], *axes[crossed + 1 : -1], axes[crossed], axes[-1]]
-        lower, upper = symbol(strip), dim_min(symbol(strip) + STRIP, upper)
-    else:
-        crossed = None
+        for name, axis in zip(tile, axes[-2:], strict=True):
+            if not (isinstance(axis.size, int) and axis.size <= STRIP):
+                bounds[axis.symbol] = symbol(name), dim_min(symbol(name) + STRIP, axis.size)
+                tiles.append((name, axis.size))
     levels = split_levels(axes, body)
     inner = levels[-1]
     for k in range(len(axes) - 1, -1, -1):
         axis = axes[k]
-        if k == len(axes) - 1:
-            inner = [*levels[k], For(axis.symbol, lower, upper, inner, role="vector" if vector else "serial")]
-            continue
-        loop = For(axis.symbol, 0, axis.size, inner)
-        if crossed is not None and k == len(axes) - 2:
-            assert strip is not None
-            loop = For(strip, 0, axes[-1].size, [loop], STRIP)
+        lower, upper = bounds.get(axis.symbol, (0, axis.size))
+        last = k == len(axes) - 1
+        loop = For(axis.symbol, lower, upper, inner, role="vector" if vector and last else "serial")
+        if k == len(axes) - 2:
+            for name, size in reversed(tiles):
+                loop = For(name, 0, size, [loop], STRIP)
         inner = [*levels[k], loop]
     return inner

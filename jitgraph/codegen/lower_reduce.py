@@ -13,11 +13,11 @@ from typing import Literal
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Carry, Const, For, Let, Load, Operand, Part, Reduce, Stmt, Store, Var
-from jitgraph.codegen.lower_kernel import Group, Nest, Root
+from jitgraph.codegen.loops import Carry, Const, For, If, Let, Load, Operand, Part, Reduce, Stmt, Store, Var
+from jitgraph.codegen.lower_kernel import SHORT_SUM, Group, Nest, Root
 from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
-from jitgraph.codegen.lower_short import is_short
+from jitgraph.codegen.lower_short import is_short, short_test
 from jitgraph.codegen.lower_values import Slot
 from jitgraph.codegen.lower_views import Memory, dense_strides
 from jitgraph.ir.dims import DimLike, symbol
@@ -69,6 +69,33 @@ class _Pass:
     stores: list[Root]
 
     def emit(self) -> None:
+        """Emit the pass; where the one reduced axis may be short, also with a lane for each kept index."""
+        group, plan = self.group, self.plan
+        shape = self.roots[0].domain
+        inner = [shape[k] for k in plan.inner if shape[k] != 1]
+        kept = [k for k in plan.kept if k >= group.rows and shape[k] != 1]
+        if group.rows or not kept or plan.outer_serial or len(inner) != 1 or not is_short(group, inner[0], SHORT_SUM):
+            self._emit()
+            return
+        frame, size = group.frame, inner[0]
+        if isinstance(size, int):
+            frame.body.extend(self._variant(lanes=True))
+            return
+        few = short_test(group, size, SHORT_SUM)
+        frame.body.append(If(few, self._variant(lanes=True), self._variant(lanes=False)))
+
+    def _variant(self, *, lanes: bool) -> list[Stmt]:
+        group = self.group
+        frame, memo, slots = group.frame, dict(group.memo), dict(group.slots)
+        outer, frame.body = frame.body, []
+        group.lanes_over_rows = lanes
+        self._emit()
+        body, frame.body = frame.body, outer
+        group.lanes_over_rows = False
+        group.memo, group.slots = memo, slots
+        return body
+
+    def _emit(self) -> None:
         group, plan = self.group, self.plan
         shape = self.roots[0].domain
         axes: dict[int, Axis] = {}
@@ -247,19 +274,23 @@ class _Pass:
             around = [inside for _, inside, _ in chain]
         outer_body = frame.body
         depth = len(axes)
-        if inner is not None:
+        ends: list[Operand] = []
+        if inner is not None and group.lanes_over_rows:
+            depth -= 1
+            current = levels[depth]
+            ends = self._one_by_one(inner, levels[depth + 1], values, around, current)
+        elif inner is not None:
             parts = []
             for r, p, value, start in zip(self.roots, self.plans, values, around, strict=True):
                 assert r.op is not None
                 init = start if serial or p.init is not None else None
                 kind = kind_of(r.op)
                 parts.append(Part(frame.var(start.dtype), kind, p.order, value, init, p.chunk))
-            ends: list[Operand] = [p.result for p in parts]
+            ends += [p.result for p in parts]
             depth -= 1
             current = [*levels[depth], Reduce(inner.symbol, inner.size, levels[depth + 1], parts)]
         else:
             frame.body = current = levels[depth]
-            ends = []
             ends += [self._combine(r, start, value) for r, value, start in zip(self.roots, values, around, strict=True)]
         for axis, chain in zip(reversed(serial), reversed(chains), strict=True):
             carried = [Carry(inside, init, end, out) for (init, inside, out), end in zip(chain, ends, strict=True)]
@@ -270,10 +301,29 @@ class _Pass:
         self._results(ends, stores)
         frame.body = outer_body
         for k in range(len(kept) - 1, -1, -1):
-            vector = k == len(kept) - 1 and inner is None
+            vector = k == len(kept) - 1 and (inner is None or group.lanes_over_rows)
             loop = For(kept[k].symbol, 0, kept[k].size, current, role="vector" if vector else "serial")
             current = [*levels[k], loop]
         outer_body.extend(current)
+
+    def _one_by_one(
+        self, inner: Axis, body: list[Stmt], values: list[Operand], around: list[Operand], into: list[Stmt]
+    ) -> list[Operand]:
+        """A serial loop over fewer than eight elements, in `into`; NumPy's sum of so few is a serial one from -0.0."""
+        frame = self.group.frame
+        outer, frame.body = frame.body, body
+        carried: list[Carry] = []
+        for r, p, value, start in zip(self.roots, self.plans, values, around, strict=True):
+            first = Const(-0.0, start.dtype) if p.order == "pairwise" else start
+            total = frame.var(start.dtype)
+            carried.append(Carry(total, first, self._combine(r, total, value), frame.var(start.dtype)))
+        into.append(For(inner.symbol, 0, inner.size, body, carried=carried))
+        frame.body = into
+        ends: list[Operand] = []
+        for r, p, c, start in zip(self.roots, self.plans, carried, around, strict=True):
+            ends.append(self._combine(r, start, c.result) if p.order == "pairwise" else c.result)
+        frame.body = outer
+        return ends
 
     def _result_stores(self, index: list[DimLike]) -> dict[Root, Store]:
         """Where totals go, by the kept index; what is stored is filled in when it is known."""

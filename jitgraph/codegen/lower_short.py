@@ -70,9 +70,18 @@ def short_nest(group: Group, axes: list[Axis], body: list[Stmt]) -> list[Stmt] |
     if isinstance(inner.size, int):
         return flat
     frame = group.frame
-    size, few = frame.var(dtypes.I64), frame.var(dtypes.BOOL)
-    few_lanes = Let(few, "cmp", (size, Const(lanes, dtypes.I64)), "lt")
-    return [DimValue(size, inner.size), few_lanes, If(few, flat, nest(axes, body))]
+    before, frame.body = frame.body, []
+    few = short_test(group, inner.size, lanes)
+    test, frame.body = frame.body, before
+    return [*test, If(few, flat, nest(axes, body))]
+
+
+def short_test(group: Group, size: DimLike, limit: int) -> Var:
+    """Emit size < limit."""
+    frame = group.frame
+    length, few = frame.var(dtypes.I64), frame.var(dtypes.BOOL)
+    frame.body += [DimValue(length, size), Let(few, "cmp", (length, Const(limit, dtypes.I64)), "lt")]
+    return few
 
 
 def _itemsize(s: Stmt) -> int:

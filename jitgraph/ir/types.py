@@ -188,6 +188,11 @@ class AxisMap:
     axis: int | None = None
 
 
+def _axis(offset: DimLike, step: DimLike, axis: int | None) -> AxisMap:
+    """In normal form: an index that does not move names no axis."""
+    return AxisMap(offset) if axis is None or (isinstance(step, int) and step == 0) else AxisMap(offset, step, axis)
+
+
 @dataclass(frozen=True, slots=True)
 class IndexMap:
     """An affine view of a base array: which element of the base stands at each index of the view.
@@ -234,7 +239,7 @@ class IndexMap:
                 axes.append(m)
                 continue
             o = outer.axes[m.axis]
-            axes.append(AxisMap(m.offset + m.step * o.offset, m.step * o.step if o.axis is not None else 1, o.axis))
+            axes.append(_axis(m.offset + m.step * o.offset, m.step * o.step, o.axis))
         return IndexMap(outer.shape, tuple(axes))
 
     def index(self, at: Sequence[DimLike]) -> tuple[DimLike, ...]:
@@ -244,7 +249,7 @@ class IndexMap:
     def substitute(self, env: dict[str, DimLike]) -> IndexMap:
         return IndexMap(
             tuple(substitute(d, env) for d in self.shape),
-            tuple(AxisMap(substitute(m.offset, env), substitute(m.step, env), m.axis) for m in self.axes),
+            tuple(_axis(substitute(m.offset, env), substitute(m.step, env), m.axis) for m in self.axes),
         )
 
     def layout(self, base: TensorType) -> Layout:

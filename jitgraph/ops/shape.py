@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -107,7 +107,6 @@ def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
         return c_layout(len(shape))
     old = [k for k, d in enumerate(x.shape) if d != 1]
     new = [k for k, d in enumerate(shape) if d != 1]
-    position = {axis: at for at, axis in enumerate(x.layout.order)}
     runs: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(old) and j < len(new):
@@ -126,15 +125,47 @@ def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
         runs.append((olds, news))
     if i < len(old) or j < len(new):
         return None
-    for olds, _ in runs:
-        for a, b in pairwise(olds):
-            between = x.layout.order[position[a] + 1 : position[b]]
-            gap = any(k in x.layout.breaks for k in range(position[a], position[b]))
-            if position[b] < position[a] or gap or any(x.shape[k] != 1 for k in between):
-                return None
-            if (a in x.layout.zero) != (b in x.layout.zero):
-                return None
-    return _reshaped(x, shape, runs)
+    return _reshaped(x, shape, runs) if all(_continue_in_c_order(x, olds) for olds, _ in runs) else None
+
+
+def _continue_in_c_order(x: TensorType, axes: Sequence[int]) -> bool:
+    """Whether each of the axes is a run of the next one in memory, so that one stride serves them all."""
+    position = {axis: at for at, axis in enumerate(x.layout.order)}
+    for a, b in pairwise(axes):
+        between = x.layout.order[position[a] + 1 : position[b]]
+        gap = any(k in x.layout.breaks for k in range(position[a], position[b]))
+        if position[b] < position[a] or gap or any(x.shape[k] != 1 for k in between):
+            return False
+        if (a in x.layout.zero) != (b in x.layout.zero):
+            return False
+    return True
+
+
+def reshape_is_view(x: TensorType, shape: Shape, decide: Callable[[str, DimLike, DimLike], bool]) -> bool:
+    """Whether `x.reshape(shape)` is a view for the sizes at hand, which `decide` compares (under guards).
+
+    What `reshape_view_layout` finds for all sizes, this finds for some: an axis of size 6 as axes of sizes 2 and 3.
+    """
+    if x.layout.is_c:
+        return True
+    old = [k for k, d in enumerate(x.shape) if not decide("==", d, 1)]
+    i = j = 0
+    while i < len(old) and j < len(shape):
+        olds, left, right = [old[i]], x.shape[old[i]], shape[j]
+        i, j = i + 1, j + 1
+        while not decide("==", left, right):
+            if decide("<", left, right):
+                if i == len(old):
+                    return False
+                left, i = left * x.shape[old[i]], i + 1
+                olds.append(old[i - 1])
+            else:
+                if j == len(shape):
+                    return False
+                right, j = right * shape[j], j + 1
+        if not _continue_in_c_order(x, olds):
+            return False
+    return True
 
 
 def _reshaped(x: TensorType, shape: Shape, runs: list[tuple[list[int], list[int]]]) -> Layout:

@@ -189,8 +189,12 @@ class _Folder:
             self.constant(op, value)
             return
         self.b.ahead_of(op)
-        made = self.b.emit(REGISTRY["dim"], (), (op.result.type,), {"value": value}, name=op.result.name)
-        replace_value(op.result, made.result, self.b)
+        kind = op.result.type.kind
+        (made,) = self.b.apply(REGISTRY["dim"], value=value)
+        if kind != "py_int":
+            (made,) = self.b.apply(REGISTRY["as_kind"], made, kind=kind)
+        made.name = op.result.name
+        replace_value(op.result, made, self.b)
         self.graph.erase(op)
 
     def bind(self, op: Op) -> bool:

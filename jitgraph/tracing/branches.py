@@ -113,8 +113,9 @@ class Branch:
         """A side is traced: remember what it left behind."""
         side = self.sides[-1]
         side.scope = scope
-        if self.inline:
-            self.results = {n: scope.get(n) for n in self.info.names}
+        if self.inline:  # the frame still has what the side that raises bound
+            kept = self.info.kept
+            self.results = {n: (self.before if n in kept else scope).get(n) for n in self.info.names}
             return
         assert self.opened is not None
         if side.raised is None:

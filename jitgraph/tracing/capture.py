@@ -307,18 +307,30 @@ class _Capture:
                 self._owner()
                 result = self.tracer.call(self.fn, *args, **kwargs)
                 if self.tracer.regions.failed is not None:
-                    raise self.tracer.regions.failed
+                    raise self.tracer.regions.failed  # noqa: TRY301  # the function's own
                 self._check_arguments(arguments)
                 if self.tracer.regions.abandoned:
                     sweep(self.graph)
                 return self._finish(result)
-        except errors.JitgraphError as error:
-            if isinstance(error, errors.InternalError):
-                raise
+        except errors.TraceError as error:
             raise _at_user_line(error).with_traceback(error.__traceback__) from error.__cause__
+        except (errors.InternalError, Restart):
+            raise
+        except errors.JitgraphError as error:
+            located = _at_user_line(error).with_traceback(error.__traceback__)
+            self._note_effects(located)
+            raise located from error.__cause__
+        except Exception as error:
+            self._note_effects(error)
+            raise
         finally:
             ir_builder._current.reset(token)
             mode.closed = True
+
+    def _note_effects(self, error: Exception) -> None:
+        """Mark an error of the function's own behind something that it changes outside, or may raise before."""
+        if any(s.origin is not None for s, _ in self.mode.journal) or self.outside.state() or self.graph.sites:
+            error.__jitgraph_effects__ = True  # type: ignore[attr-defined]
 
     def _owner(self) -> None:
         """A bound method's object, or a callable object, is read at call time."""

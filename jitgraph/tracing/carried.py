@@ -426,6 +426,8 @@ class Region:
 
     def _left_behind(self, name: str, end: Any) -> Any:
         """The value of a name that is not carried: as it was, or static."""
+        if self.failure is not None:  # a turn raises: behind the loop there was none
+            return self.before.get(name)
         if name in self.sized_inside:
             place, mode = self.place, self.mode
             text = f"the size of {name} is known only within a turn of the loop, and it is used after it"

@@ -325,6 +325,8 @@ class Merge:
             if type(a) is not Tensor and type(b) is not Tensor and same_constant(a, b):
                 return lambda results: a
             t = join(self.mode, type_of(a), type_of(b))
+            if t is not None and t.kind == "array" and type_of(a).dtype != type_of(b).dtype:
+                t = None  # the dtype would depend on the path
             if t is not None:
                 if not self._inner.isdisjoint(name for d in t.shape for name in symbols(d)):
                     return self._size_inside(name)

@@ -468,6 +468,14 @@ def product(dims: Sequence[DimLike]) -> DimLike:
     return total
 
 
+def _is_one(mode: Mode, d: DimLike) -> bool:
+    """Whether an axis is known to be repeated, by proof or under a guard."""
+    try:
+        return mode.decide("==", d, 1)
+    except Undecided:
+        return False
+
+
 def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
     """A result as the caller asked for it: itself, or written to `out`."""
     if out is None:
@@ -494,7 +502,8 @@ def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
     ):
         mode = result._storage.mode
         for a, b in zip(shape, out.type.shape, strict=False):
-            if len(shape) != len(out.type.shape) or not sizes_agree(mode, a, b, "size {0} for an out of size {1}"):
+            fits = _is_one(mode, a) or sizes_agree(mode, a, b, "size {0} for an out of size {1}")
+            if len(shape) != len(out.type.shape) or not fits:
                 raise errors.ShapeError(
                     errors.describe(
                         f"non-broadcastable output operand with shape {shape_text(out.type.shape)} doesn't match the "

@@ -225,8 +225,22 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if (not isinstance(a, Tensor) and not isinstance(b, Tensor)) or _all_python(a, b):
         dtype = np.result_type(*[(v.type.dtype if isinstance(v, Tensor) else v) for v in (a, b)])
         a, b = (cast(tensor(v, c._storage.mode), dtype) for v in (a, b))
+    a, b = _wrapped(a, b, c), _wrapped(b, a, c)
     result = apply(R("where"), c, a, b)
     return as_kind(result, "array")
+
+
+def _wrapped(x: Any, other: Any, c: Tensor) -> Any:
+    """A Python int beside an integer dtype: `np.where` casts it, whatever its value."""
+    if not isinstance(other, Tensor | np.ndarray | np.generic):
+        return x
+    t = tensor(other, c._storage.mode).type
+    whole = x.type.kind == "py_int" if type(x) is Tensor else type(x) is int
+    if not whole or t.is_python or t.dtype.kind not in "iu":
+        return x
+    if type(x) is int:
+        return np.asarray(x).astype(t.dtype)[()]
+    return cast(as_kind(x, "np_scalar"), t.dtype)
 
 
 def _all_python(*values: Any) -> bool:
@@ -253,6 +267,8 @@ def clip(
     low = a_min if a_min is not None else min
     high = a_max if a_max is not None else max
     low, high = _open_bounds(a, low, high)
+    if tensor(a).type.is_python:  # an array first of all, so not weak
+        a = as_kind(tensor(a), "np_scalar")
     if low is None and high is None:
         return deliver(duplicate(tensor(a)), out)
     if high is None:

@@ -210,11 +210,11 @@ def _gather(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]]) -> Tensor:
         result = apply(R("take"), moved, index, axis=0)
         before = axis if adjacent else 0
         rest = [count + stored.index(k) for k in others]
-        return transpose(array_tensor(result), [*rest[:before], *range(count), *rest[before:]])
+        return transpose(array_tensor(result), [*rest[:before], *range(count), *rest[before:]])  # type: ignore[no-any-return]
     order = index.type.layout.order
     if not others and order != tuple(range(count)):  # single elements lie as their indices do
         result = array_tensor(apply(R("take"), flat_base, transpose(index, order), axis=0))
-        return transpose(result, [order.index(k) for k in range(count)])
+        return transpose(result, [order.index(k) for k in range(count)])  # type: ignore[no-any-return]
     result = apply(R("take"), flat_base, index, axis=axis)
     return array_tensor(result) if not result.type.shape else result
 

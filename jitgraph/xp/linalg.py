@@ -102,10 +102,28 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
         return deliver(multiply(x, y), out)
-    if y.type.ndim <= 2 or (x.type.ndim == 1 and y.type.ndim == 1):
+    if x.type.ndim <= 2 and y.type.ndim <= 2:
+        return deliver(product_of(*_for_blas(x, y), "dot"), out)
+    if y.type.ndim <= 2:
         return deliver(product_of(x, y, "dot"), out)
     ndim = y.type.ndim
     return deliver(_contract(x, moveaxis(y, ndim - 2, 0), 1), out)
+
+
+def _for_blas(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The operands of `dot` as NumPy hands them to BLAS: copied where `matmul` would go its own, other way.
+
+    Source: `cblas_matrixproduct`: strides that are negative or zero, and matrices with gaps.
+    """
+    if x.type.dtype.kind != "f" or y.type.dtype != x.type.dtype or not isinstance(x._storage.mode, TraceMode):
+        return x, y
+    return _blas_operand(x), _blas_operand(y)
+
+
+def _blas_operand(x: Tensor) -> Tensor:
+    layout = x.type.layout
+    gaps = x.type.ndim == 2 and layout.breaks and 1 not in x.type.shape
+    return apply(R("copy"), x, order="C") if layout.negative or layout.zero or gaps else x
 
 
 def _contract(a: Tensor, b: Tensor, count: int) -> Tensor:
@@ -114,7 +132,7 @@ def _contract(a: Tensor, b: Tensor, count: int) -> Tensor:
     rows, columns = left[: len(left) - count], right[count:]
     flat_a = reshape_to(a, (product(rows), product(left[len(rows) :])))
     flat_b = reshape_to(b, (product(right[:count]), product(columns)))
-    made = product_of(flat_a, flat_b, "dot")
+    made = product_of(*_for_blas(flat_a, flat_b), "dot")
     return reshape_to(made, (*rows, *columns)) if rows or columns else _scalar(reshape_to(made, ()))
 
 
@@ -130,7 +148,7 @@ def inner(a: Any, b: Any, /) -> Any:
     if not x.type.shape or not y.type.shape:
         return multiply(x, y)
     if x.type.ndim == y.type.ndim == 1:
-        return product_of(x, y, "inner")
+        return product_of(*_for_blas(x, y), "inner")
     return _contract(x, moveaxis(y, -1, 0), 1)
 
 

@@ -14,7 +14,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_max
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply, dim_tensor
+from jitgraph.tensor import Tensor, apply, dim_tensor, lift
 from jitgraph.xp.core import (
     EXPORTS,
     NUMPY_TABLE,
@@ -334,6 +334,10 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         w = reshape_to(w, tuple(w.type.shape[0] if i == k else 1 for i in range(x.type.ndim)))
         w = stretched(w, x.type.shape)
     scale = sum(w, axis=axis, dtype=dtype, keepdims=keep)
+    mode = x._storage.mode
+    if isinstance(mode, TraceMode):
+        some = EXPORTS["all"](EXPORTS["not_equal"](scale, 0))
+        mode.check(lift(mode, some), "ZeroDivisionError", "Weights sum to zero, can't be normalized")
     result = divide(sum(multiply(x, w, dtype=dtype), axis=axis, keepdims=keep), scale)
     return (result, scale) if returned else result
 

@@ -136,8 +136,11 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
 @numpy_function(np.ravel, views=True)
 def ravel(a: Any, order: str = "C") -> Any:
     x = view_tensor(a)
-    if order == "K":
-        order = "F" if x.type.layout.is_f and not x.type.layout.is_c else "C"
+    layout = x.type.layout
+    if order in ("K", "A"):
+        order = "F" if layout.is_f and not layout.is_c else "C"
+    if x.type.ndim and not (layout.is_c if order == "C" else layout.is_f):  # where a reshape may still be a view
+        x = apply(R("copy"), x, order=order)
     return reshape_to(x, (product(x.type.shape),), order)
 
 

@@ -66,3 +66,42 @@ def test_the_branch_is_there():
 def test_stored_and_reduced_is_computed_once():
     text = jg.jit(level).inspect_ir(picture((5, 70, 30)), picture((30,)), stage="loops")
     assert text.count(" = sqrt ") == 1
+
+
+def distances(x, w):
+    return ((x - w) ** 2).sum(axis=2), np.sqrt(abs(x * w)).max(axis=2), (x > 0).any(axis=2)
+
+
+def normalised(x, w):
+    return x / np.sqrt((x * x).sum(axis=2, keepdims=True) + 1), np.prod(x, axis=2)
+
+
+def softmax(x, w):
+    e = abs(x - x.max(axis=2, keepdims=True)) + w
+    return e / e.sum(axis=2, keepdims=True)
+
+
+def pairs(x, w):
+    d = x[0, :, None, :] - x[0, None, :, :] * w
+    r = (d * d).sum(axis=2) + 0.5
+    return (d / (r * np.sqrt(r))[:, :, None]).sum(axis=1), r
+
+
+@pytest.mark.parametrize("f", [distances, normalised, softmax, pairs])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_on_lanes(f, dtype, order):
+    compiled = jg.jit(f)
+    for shape in [(5, 70, 3), (4, 33, 7), (3, 17, 8), (2, 19, 33), (1, 9, 2), (0, 4, 3)]:
+        if shape[0] == 0 and f is pairs:
+            continue
+        x, w = np.array(picture(shape, dtype), order=order), picture((shape[2],), dtype)
+        expected, found = f(x, w), compiled(x, w)
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_sign_of_zero_of_short_sums():
+    x = np.full((40, 3), -0.0)
+    for f in (lambda x: x.sum(axis=1), lambda x: x - x.sum(axis=1, keepdims=True)):
+        np.testing.assert_array_equal(np.signbit(jg.jit(f)(x)), np.signbit(f(x)))

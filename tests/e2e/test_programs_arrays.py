@@ -685,4 +685,36 @@ def functions(x):
     )  # fmt: skip
 
 
+def reshaped_and_written(x):
+    y = x.reshape(x.shape[0], 2, -1)
+    y[:, 0] = 0
+    z = x.reshape(x.shape[0] // 2, 2, x.shape[1])
+    z += 1
+    flat = x.ravel()
+    flat[1:3] = 7
+    return y, z, flat, y.max()
+
+
+@programs.add(lambda r, n: (np.asfortranarray(r.standard_normal((2 * n, 6))),))
+def reshaped_views_of_fortran_order(x):
+    return reshaped_and_written(x)
+
+
+@programs.add(lambda r, n: (r.standard_normal((2 * n, 12))[:, ::2],))
+def reshaped_views_of_a_strided_array(x):
+    return reshaped_and_written(x)
+
+
+@programs.add(lambda r, n: (r.standard_normal((4 * n, 8))[::-2, :6],))
+def reshaped_views_of_a_reversed_array(x):
+    return reshaped_and_written(x)
+
+
+@programs.add(vector)
+def ravel_of_what_is_not_contiguous(x):
+    y = x[::2].ravel()
+    y += 1
+    return y, x.ravel(), x[1:].ravel()
+
+
 test_programs = programs.tests()

@@ -501,6 +501,21 @@ def matmul_error(a, b):
     return a @ b
 
 
+@programs.add(lambda r, n: (r.standard_normal((1, n)), Counter(n)))
+def error_that_sizes_decide_after_writes(x, counter):
+    x += 1
+    counter.calls += 1
+    return x[1]
+
+
+@programs.add(lambda r, n: (r.standard_normal(n),))
+def error_of_the_user_after_writes(x):
+    x[0] = 5
+    if x.ndim == 1:
+        raise KeyError("one axis")
+    return x
+
+
 test_programs = programs.tests()
 
 

@@ -287,7 +287,7 @@ class Generator:
             f"np.concatenate(({name}, {x}), axis=-1)", f"np.squeeze({x})", f"np.reshape({x}, {name}.shape)", f"np.swapaxes({x}, 0, -1)",
             f"np.copy({x})", f"np.asarray({x}).copy()", f"np.zeros_like({x})", f"np.ones({name}.shape)", f"np.reshape({x}, (-1, 2))", f"np.full({name}.shape, {x})",
             f"np.arange({name}.shape[0])", f"np.roll({x}, 1)", f"np.atleast_2d({x})", f"np.moveaxis({x}, 0, -1)", f"np.repeat({x}, 2)",
-            f"np.diff({x})", f"np.outer({x}, {name})", f"np.tile({x}, 2)", f"np.empty_like({x}) * 0 == 0", f"np.diagonal({x})", f"np.trace({x})",
+            f"np.diff({x})", f"np.outer({x}, {name})", f"np.tile({x}, 2)", f"np.ones_like({x})", f"np.diagonal({x})", f"np.trace({x})",
             f"np.linspace(0, 1, {name}.shape[0])", f"np.asarray({x})[..., None]", f"np.asarray({x})[{self.subscript()}]",
         )  # fmt: skip
 

@@ -51,7 +51,7 @@ def square_parts(a: Assembler, x: V) -> tuple[V, V]:
 
 
 def erfc(a: Assembler, /, *operands: V) -> V:
-    """1 - erf(x) below 0.72, above e^(-x^2) P / (1 + 2 x), both factors as sums of two numbers; 2 - that for x < -0.72"""
+    """1 - erf(x) below 0.72; above, e^(-x^2) P / (1 + 2 x), both factors as sums of two numbers; 2 - it below -0.72"""
     x = operands[0]
     one, two = a.like(1.0, x), a.like(2.0, x)
     # near 0: 1 - x is the sum of two numbers
@@ -90,10 +90,12 @@ def erfc(a: Assembler, /, *operands: V) -> V:
     grown = a.fadd(high, tail)
     e = a.fadd(one, grown)
     e_low = a.fadd(a.fadd(a.fsub(one, e), grown), a.fadd(a.fsub(high, grown), tail))
-    product = a.fmul(e, q)
-    product_low = a.muladd(e_low, q, a.fmul(e, q_low))
     if a.has_fma:
-        product_low = a.fadd(product_low, a.fma(e, q, a.fneg(product)))
+        product = a.fmul(e, q)
+        product_low = a.fadd(a.fma(e_low, q, a.fmul(e, q_low)), a.fma(e, q, a.fneg(product)))
+    else:  # q + (e - 1) q rounds less than e q
+        product = q
+        product_low = a.fadd(a.fmul(grown, q), a.fmul(e, q_low))
     far = scaled(a, a.fadd(product, product_low), k, k_bits)
     far = a.select(a.fcmp("olt", x, a.like(0.0, x)), a.fsub(two, far), far)
     return a.select(a.fcmp("olt", a.fabs(x), a.like(ERFC_CROSSOVER, x)), near, far)

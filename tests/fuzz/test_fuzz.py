@@ -1,0 +1,113 @@
+"""A fixed set of fuzzed programs, the tools of the fuzzer, and the programs that once failed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jitgraph.config import config
+from tests.fuzz.compare import Outcome, Unsupported, check, difference, value_difference
+from tests.fuzz.programs import Argument, Fuzzed, draw
+
+#: Differences that are known and stated: identity and strides of what a branch or a loop leaves behind.
+_STATED = ("only in NumPy", "strides:", "writeable:")
+
+
+@pytest.fixture(autouse=True)
+def _no_disk_cache():
+    with config.override(cache=False), np.errstate(all="ignore"):
+        yield
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("block", range(10))
+def test_fixed_seeds(block: int) -> None:
+    compared = 0
+    for seed in range(20_000 + 12 * block, 20_000 + 12 * (block + 1)):
+        try:
+            found = check(draw(seed))
+        except Unsupported:
+            continue
+        compared += 1
+        assert found is None or any(text in found.what for text in _STATED), str(found)
+    assert compared > 5
+
+
+def test_a_seed_draws_the_same_program_again() -> None:
+    first, second = draw(7), draw(7)
+    assert first.source == second.source
+    for a, b in zip(first.make(0), second.make(0), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_differences_are_seen() -> None:
+    x, y = np.array([1.0, -0.0]), np.array([1.0, 0.0])
+    assert value_difference(x, y, free_zero=True) == ""
+    assert "1 of 2 elements differ, at (1,)" in value_difference(x, y, free_zero=False)
+    assert "NumPy has float64(2,), compiled float32(2,)" in value_difference(x, x.astype("f4"), free_zero=True)
+    assert "strides" in value_difference(np.ones((2, 3)), np.ones((3, 2)).T, free_zero=True)
+    assert "a float" in value_difference(1.0, np.float64(1), free_zero=True)
+    same, other = Outcome(x, [x]), Outcome(x.copy(), [x])
+    assert "is argument 0 only in NumPy" in difference([x], same, other, free_zero=True)
+    assert "raises ValueError" in difference([x], Outcome(None, [x], ValueError("a")), same, free_zero=True)
+
+
+# --- programs that failed, shrunk: (lines, returned, arguments, sizes)
+
+_F = Argument("array", "float64", ("n",), seed=1)
+_F2 = Argument("array", "float64", ("n", "m"), seed=2)
+_F4 = Argument("array", "float32", ("n",), seed=3)
+_U1 = Argument("array", "uint8", ("n",), seed=4)
+_U4 = Argument("array", "uint32", ("n",), seed=5)
+_SIZES = {"n": 9, "m": 4}
+FAILED = {
+    "an integer is compared with a number out of its range": (["v = (a0 < 300) & (-1 < a0)"], "v, a0 > a1", [_U1, Argument("int", seed=1)]),
+    "reductions of scalars take axis 0": (["s = np.sum(a0)"], "np.sum(s, axis=0), np.max(s, axis=-1), np.cumsum(s, axis=0)", [_F]),
+    "clip with bounds past the limits": ([], "np.clip(a0, -1, 300), np.clip(0.5, a1, 3)", [_U1, _F4]),
+    "a constant array is returned": (["v = np.repeat(1e3, 2)"], "v, np.squeeze(2)", [_F]),
+    "layout of a gather": ([], "a0[:, np.array([1, 0])], a0.T[..., np.array([0, 1])]", [_F2]),
+    "bools squared": ([], "(a0 > 1) ** 2, (a0 > 1) ** 3", [_F]),
+    "where casts Python ints": ([], "np.where(a0 > 3, -1, a0)", [_U4]),
+    "scalars stay scalars in views": (["s = np.sum(a0)"], "np.squeeze(s), np.transpose(s), np.flip(s)", [_F]),
+    "an array of an outer name is written through a loop's name": (["for i in range(10):", "    v = a0", "v[0] = 9"], "v", [_F]),
+    "an array of an outer name is written through a branch's name": (["if np.sum(a0) < 1e9:", "    v = a0", "v[0] = 9"], "v", [_F]),
+    "the dtype of the first turn": (["v = a0", "for i in range(a0.shape[0]):", "    v = (v >= 2).astype(np.uint8)"], "v", [_U4]),
+    "the first turn in single precision": (["v = a0", "for i in range(a0.shape[0]):", "    v = v * 1.1 + a1"], "v", [_F4, _F]),
+    "a permuted array made in a loop": (["for i in range(12):", "    v = np.zeros((3, 4)).T + i"], "v", [_F]),
+    "an augmented assignment to a name bound in a branch": (["if np.sum(a0) < 1e9:", "    v = a0 * 2", "v -= a0"], "v", [_F]),
+    "a strided array reshaped to its own sizes": (["v = np.reshape(a0[::2], a1[::2].shape)", "v[...] = 7.0"], "v", [_F2, _F2]),
+    "leading axes of size 1 are written": (["a0[...] = a1[:1] % a0"], "a0", [_F, Argument("array", "float64", ("m", "n"), seed=6)]),
+    "linspace of a size that is data": ([], "np.linspace(0, 1, a0[a0 > 0].shape[0])", [_F]),
+    "a read-only argument is written by an index array": (["a0[np.array([0, 1])] = 1.0"], "a0", [Argument("array", "float64", ("n",), "broadcast", 7)]),
+    "out= broadcasts an axis of size 1": (["np.maximum(a0[:1], 1.0, out=a0)"], "a0", [_F2]),
+    "a function of plain numbers with out=": (["np.add(-1, 1, out=a0)"], "a0", [_F]),
+    "a call that is rerun after a write": (["a0 += 1"], "a1 & a2", [_F, _U4, Argument("int", seed=8)]),
+    "an empty extreme over one of two empty axes": ([], "np.min(a0[:0, :0], axis=0)", [_F2]),
+    "old elements of a strided array are read after a write": (
+        ["for i in range(3):", "    v = np.clip(a0, a0, 3)", "    a0[i] = a0[i - 1]"], "v, a0", [Argument("array", "int32", ("n", "1"), "strided", 9)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FAILED)
+def test_programs_that_failed(name: str) -> None:
+    lines, returned, arguments = FAILED[name]
+    program = Fuzzed(1, arguments, lines, [_SIZES, _SIZES, {"n": 5, "m": 7}], returned)
+    found = check(program)
+    assert found is None, str(found)
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["for i in range(a1):", "    v = a0", "v[0] = 9"], "may be one of two"),
+        (["if np.sum(a0) > 0:", "    v = a0[a0 > -99]"], "size of v is known only inside of the branch"),
+        (["for i in range(a0.shape[0]):", "    v = a0[:i]"], "size of v is known only within a turn of the loop"),
+        (["v = a0", "if np.sum(a0) > 0:", "    v = a0 > 1"], "if the test at line"),
+    ],
+)
+def test_what_no_graph_can_say_is_refused(lines: list[str], text: str) -> None:
+    program = Fuzzed(1, [_F, Argument("int", seed=1)], lines, [_SIZES], "v * 1")
+    with pytest.raises(Unsupported, match=text):
+        check(program)
