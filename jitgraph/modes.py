@@ -31,6 +31,7 @@ _CLASSES: dict[str, type] = {
     "maybe_np_float": float,
 }
 _ELEMENTWISE = Trait.ELEMENTWISE
+_LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -71,6 +72,9 @@ class TraceMode:
                 if v.type.kind == "py_int":
                     if defn.name in _COMPARISONS:
                         defn, values = self._compare_weak_integers(defn, values)
+                    elif defn.name in _LOGICAL:  # only its truth counts: any value will do
+                        ne, b = REGISTRY["ne"], self.builder
+                        values = [b.apply(ne, v, 0)[0] if v.type.kind == "py_int" else v for v in values]
                     else:
                         self._check_weak_integers(values)
                     break

@@ -225,7 +225,7 @@ def split_levels(axes: list[Axis], body: list[Stmt], carried: Sequence[Var] = ()
 
 #: Sides of the tiles in which what lies across the inner loop is read: its cache lines, one for each element of a
 #: tile's row, stay near until the next rows have used them up.
-STRIP = 64
+STRIP = 128
 
 
 def across(axes: list[Axis], body: list[Stmt]) -> int | None:
@@ -247,8 +247,8 @@ def across(axes: list[Axis], body: list[Stmt]) -> int | None:
 def nest(axes: list[Axis], body: list[Stmt], vector: bool = True, tile: tuple[str, str] | None = None) -> list[Stmt]:
     """The loops over `axes` (outer to inner) around `body`; the innermost is a vector loop if `vector`.
 
-    With two fresh symbols `tile`, an inner loop that gathers along what another axis has gapless goes over tiles of both:
-    for a in range(0, n, STRIP): for b in range(0, m, STRIP): for i in a's strip: for j in b's strip.
+    With two fresh symbols `tile`, an inner loop that gathers along what another axis has gapless goes over tiles of
+    both: for a in range(0, n, STRIP): for b in range(0, m, STRIP): for i in a's strip: for j in b's strip.
     """
     axes = merge_axes(axes, body)
     crossed = across(axes, body) if tile is not None and len(axes) > 1 else None

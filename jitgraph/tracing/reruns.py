@@ -88,11 +88,11 @@ def _regions(graph: Graph, op: Op, storages: set[Value], written: bool, late: li
         for region in op.regions:
             storages.update(a for a, v in zip(region.args, op.operands, strict=True) if v in storages)
         trial: list[Op] = []
-        writes = any([_visit(graph, region, set(storages), False, [], trial) for region in op.regions])
+        writes = sum([_visit(graph, region, set(storages), False, [], trial) for region in op.regions]) > 0
         for region in op.regions:  # what a turn writes is there in the next one
             _visit(graph, region, storages, written or writes, late, first)
         return written or writes
-    return any([_visit(graph, region, storages, written, late, first) for region in op.regions])
+    return sum([_visit(graph, region, storages, written, late, first) for region in op.regions]) > 0
 
 
 def _slice(check: Op, known: set[Value], symbols: set[str]) -> list[Op] | None:
@@ -124,7 +124,8 @@ def _slice(check: Op, known: set[Value], symbols: set[str]) -> list[Op] | None:
 def _raise_instead(graph: Graph, check: Op) -> None:
     site = graph.sites[check.attrs["site"]]
     error = "OverflowError" if "integer" in site.message or "overflow" in site.message else "TraceError"
-    text = f"{site.message}; the call cannot be rerun in Python, for arrays of the caller's may have been written (use NumPy numbers, np.int64(k))"
+    why = "the call cannot be rerun in Python, for arrays of the caller's may have been written"
+    text = f"{site.message}; {why} (use NumPy numbers, np.int64(k))"
     changed = replace(site, error=error, message=text)
     if changed not in graph.sites:
         graph.sites.append(changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import gc
@@ -128,7 +129,7 @@ def test_child_processes(method, tmp_path, monkeypatch):
 
 # --- the disk cache
 
-PROGRAM = '''
+PROGRAM = """
 import numpy as np, jitgraph as jg
 @jg.jit
 def f(x, y): return np.sqrt(x * x + y).sum(axis=0) + x[0]
@@ -141,7 +142,7 @@ a, b = np.zeros(20), np.zeros(20)
 g(a), g.__wrapped__(b)
 assert np.array_equal(a, b)
 print(f.cache_info().disk_hits + g.cache_info().disk_hits)
-'''
+"""
 
 
 @pytest.fixture
@@ -441,10 +442,8 @@ def test_calls_leak_nothing():
         masks(y)
         written(y)
         host(y)
-        try:
+        with contextlib.suppress(IndexError):
             element(y, 99)
-        except IndexError:
-            pass
         views(np.empty(all_of_them.size), 1.0)
         all_of_them.size = all_of_them.size % 5000 + 2
 

@@ -267,10 +267,8 @@ def guilty(jitted: Any, program: Fuzzed, call: int) -> str:
     """The first stage whose result differs from the captured graph's; "capture" if none does."""
     try:
         traced = jitted.trace(*program.make(call)).captured
-        leaves = list(program.make(call))
         graph = traced.graph
-        aliased = {k: a for k, a in zip(traced.arg_leaves, traced.arguments(leaves), strict=False)}
-        arguments = [aliased[k] for k in traced.arg_leaves]
+        arguments = traced.arguments(program.make(call))
         hosts = {k: s.call for k, s in enumerate(graph.sites) if s.call is not None}
         return _first_difference(graph, arguments, hosts)
     except Exception as e:  # noqa: BLE001 - a report must not fail

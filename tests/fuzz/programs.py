@@ -228,7 +228,7 @@ class Generator:
                 return self.number()
             name = self.array_name()
             return name if self.chance(0.7) else f"{name}[{self.subscript()}]"
-        e = lambda: self.expression(depth - 1)  # noqa: E731
+        e = lambda: self.expression(depth - 1)
         kind = r.random()
         if kind < 0.30:
             op = self.pick("+", "-", "*", "+", "-", "*", "/", "//", "%", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^", "<<", ">>", "**")
