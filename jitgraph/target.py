@@ -43,6 +43,11 @@ class Target:
     l2_bytes: int = 512 << 10
     l3_bytes: int = 16 << 20
 
+    @property
+    def has_avx512(self) -> bool:
+        """x86 with 512-bit vectors and masks: code may use its own instructions."""
+        return self.has_masks and self.triple.startswith("x86_64")
+
     def lanes(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in one vector."""
         return max(1, self.vector_bytes // itemsize)

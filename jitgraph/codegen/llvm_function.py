@@ -84,7 +84,7 @@ class FunctionEmitter:
     def __init__(self, module: ModuleEmitter, swaps: dict[int, frozenset[str]] | None = None) -> None:
         self.module = module
         self.target: Target = module.target
-        self.a = Assembler(has_fma=self.target.has_fma, has_avx512=self.target.has_masks, flags=module.flags)
+        self.a = Assembler(has_fma=self.target.has_fma, has_avx512=self.target.has_avx512, flags=module.flags)
         self.a.lines.append("")
         self.values: dict[str, V] = {}
         self.symbols: dict[str, V] = {}
