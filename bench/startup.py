@@ -93,21 +93,21 @@ def call_overhead():
 def compile_times():
     import jitgraph as jg
 
-    def chain(n):
+    def chain(n, turn):
         def f(x, y):
             for i in range(n // 2):
-                x = x * y + (1.0 + i)
+                x = x * y + (1.0 + i + 0.1 * turn)  # constants of its own: an equal graph is not compiled again
             return x
 
         return f
 
     with jg.config.override(cache=False, unroll_limit=10**6):
         x = np.ones(10)
-        jg.jit(chain(4))(x, x + 1)
+        jg.jit(chain(4, 9))(x, x + 1)
         for n in (10, 100, 300, 1000):
             times = []
-            for _ in range(3):
-                f = jg.jit(chain(n))
+            for turn in range(3):
+                f = jg.jit(chain(n, turn))
                 start = time.perf_counter()
                 f(x, x + 1)
                 times.append(time.perf_counter() - start)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
-from os.path import basename
 from types import CodeType
 from typing import Any
 
@@ -60,4 +59,4 @@ class SourceLoc:
         return linecache.getline(self.filename, self.line).strip()
 
     def __str__(self) -> str:
-        return f"{basename(self.filename)}:{self.line}:{self.column}"
+        return f"{self.filename.rpartition('/')[2]}:{self.line}:{self.column}"

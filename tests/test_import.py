@@ -16,7 +16,14 @@ def test_importing_loads_neither_llvm_nor_the_tracer() -> None:
     loaded = modules_after("import jitgraph as jg\n@jg.jit\ndef f(x):\n    return x + 1")
     ours = {m for m in loaded if m.startswith("jitgraph.")}
     assert not any(m.startswith("llvmlite") for m in loaded)
-    assert ours <= {"jitgraph.api", "jitgraph.config", "jitgraph.errors", "jitgraph.options", "jitgraph.pytree", "jitgraph.source"}
+    assert ours <= {
+        "jitgraph.api",
+        "jitgraph.config",
+        "jitgraph.errors",
+        "jitgraph.options",
+        "jitgraph.pytree",
+        "jitgraph.source",
+    }
 
 
 def test_a_warm_start_loads_no_pass_and_no_code_generator(tmp_path) -> None:

@@ -221,9 +221,7 @@ class IndexMap:
     def broadcast(shape: Shape, to: Shape) -> IndexMap:
         """The view of an array of `shape` broadcast to `to`; only axes that are literally 1 are stretched."""
         shift = len(to) - len(shape)
-        axes = tuple(
-            AxisMap(0, 1, k + shift) if d == to[k + shift] else AxisMap(0) for k, d in enumerate(shape)
-        )
+        axes = tuple(AxisMap(0, 1, k + shift) if d == to[k + shift] else AxisMap(0) for k, d in enumerate(shape))
         return IndexMap(to, axes)
 
     def is_identity(self, base_shape: Shape) -> bool:

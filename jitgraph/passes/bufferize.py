@@ -168,7 +168,7 @@ class _Bufferize:
         return copied
 
     def _insert_copy(self, before: Op, value: Value, reason: str) -> Value:
-        """A copy of a version takes its type, layout included, as later versions do; its memory is dense all the same."""
+        """A copy of a version has its type, layout included, as later versions do; its memory is dense all the same."""
         copy = Op(
             REGISTRY["copy"],
             (value,),

@@ -384,7 +384,7 @@ class Region:
         self.results = bound
 
     def _watch_ends(self, result: Any, end: Any) -> None:
-        """A result that is a copy of what the last turn left in a storage from before: neither is written from here on."""
+        """A result that copies what the last turn left in a storage from before: neither is written from here on."""
         for made, left in zip(parts_of(result)[0], parts_of(end)[0], strict=False):
             if type(made) is Tensor and made.type.kind == "array" and self._is_outer(left):
                 self.mode.watch(made._storage, [left._storage])

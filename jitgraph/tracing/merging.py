@@ -379,7 +379,7 @@ class Merge:
                 errors.describe(
                     f"the size of {shown} is known only inside of the branch that makes it, and it is used after it",
                     loc or mode.locate(),
-                    remedy="use it in the branch, or give it a size that does not depend on data (np.where for a mask).",
+                    remedy="use it in the branch, or give it a size that depends on no data (np.where for a mask).",
                 )
             )
         )

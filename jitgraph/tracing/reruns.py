@@ -1,6 +1,6 @@
 """Checks that give a call up to plain Python must not stand behind a write that the caller can see.
 
-Law: a rerun is right as long as nothing visible has happened, and then always. So such a check moves in front of the first
+Law: a rerun is right as long as nothing visible has happened, and then always. So such a check moves ahead of the first
 visible write if what it tests is known there; otherwise it raises an error at the user's line, with the earlier writes
 kept.
 """
@@ -52,7 +52,7 @@ def settle_reruns(graph: Graph) -> None:
 
 
 def _visit(graph: Graph, block: Block, storages: set[Value], written: bool, late: list[Op], first: list[Op]) -> bool:
-    """Collect the checks behind visible writes; whether the block has written at its end. `first` gets the first write."""
+    """Collect the checks behind visible writes; whether the block has written at its end. `first`: the first write."""
     for op in block.ops():
         if op.name == "check":
             if written and graph.sites[op.attrs["site"]].error == "deoptimise":

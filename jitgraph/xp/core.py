@@ -313,7 +313,9 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
     if extra > 0 and (
         all(d == 1 for d in shape[:extra]) or (mode.name == "trace" and mode.repeats_to(shape[:extra], (1,) * extra))
     ):
-        value = mode.view(mode.stretch(value, (*(1,) * extra, *shape[extra:])) if mode.name == "trace" else value, shape[extra:])
+        value = mode.view(
+            mode.stretch(value, (*(1,) * extra, *shape[extra:])) if mode.name == "trace" else value, shape[extra:]
+        )
         shape = shape[extra:]
     if len(shape) <= len(t.shape):
         if mode.name == "trace":

@@ -368,7 +368,9 @@ def linspace(
         )
         y = binary("add", spread, a)
         if endpoint and not known:
-            y = EXPORTS["where"](binary("eq", iota(mode, 0.0, 1.0, count, np.dtype(np.float64)), _number(mode, divisor)), b, y)
+            y = EXPORTS["where"](
+                binary("eq", iota(mode, 0.0, 1.0, count, np.dtype(np.float64)), _number(mode, divisor)), b, y
+            )
         elif endpoint:
             last = view_of(y, IndexMap((), (AxisMap(count - 1, 0, None),)))
             assign(last, b)

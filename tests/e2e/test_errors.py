@@ -145,7 +145,9 @@ def test_numpys_exception_class_and_the_users_line(name):
     with pytest.raises(error) as info:
         jg.jit(f)(X.copy())
     frames = [info.traceback[k] for k in range(len(info.traceback))]
-    assert "test_errors.py" in str(info.value) or any("test_errors.py" in str(t.path) and t.name == "<lambda>" for t in frames)
+    assert "test_errors.py" in str(info.value) or any(
+        "test_errors.py" in str(t.path) and t.name == "<lambda>" for t in frames
+    )
     assert str(info.value).split("\n")[0]
 
 

@@ -130,7 +130,9 @@ def test_explain(name):
     assert f"{len(found.kernels)} kernel" in first
     assert f"{len(found.copies)} cop" in first
     assert all(k.operators for k in found.kernels)
-    assert {"host call": ["np.linalg.solve"]}.get(name, [h.name for h in found.host_calls]) == [h.name for h in found.host_calls]
+    assert {"host call": ["np.linalg.solve"]}.get(name, [h.name for h in found.host_calls]) == [
+        h.name for h in found.host_calls
+    ]
 
 
 def test_explain_of_the_worked_examples():
@@ -142,7 +144,9 @@ def test_explain_of_the_worked_examples():
 
 
 def test_a_stage_that_is_none():
-    with pytest.raises(ValueError, match=r"no stage 'nope'; there are trace, unify_sizes, .*fuse, bufferize, loops, llvm"):
+    with pytest.raises(
+        ValueError, match=r"no stage 'nope'; there are trace, unify_sizes, .*fuse, bufferize, loops, llvm"
+    ):
         FUNCTIONS["chain"][0].inspect_ir(V, V, stage="nope")
 
 
@@ -168,7 +172,13 @@ def test_dumps(name, tmp_path):
         graph.name = f"dumped_{len(name)}_{graph.name}"  # compiled anew, whatever is known already
         compile_graph(graph)
     (folder,) = tmp_path.iterdir()
-    assert sorted(p.name for p in folder.iterdir()) == ["00-trace.ir", "14-fuse.ir", "90-loops.txt", "91-llvm.ll", "92-asm.s"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "00-trace.ir",
+        "14-fuse.ir",
+        "90-loops.txt",
+        "91-llvm.ll",
+        "92-asm.s",
+    ]
     head, *rest = (folder / "14-fuse.ir").read_text().split("\n", 1)
     assert head.startswith("# after fuse (14): ")
     assert head.endswith(" ms")

@@ -152,7 +152,9 @@ def program(tmp_path):
 
     def run(**env):
         given = {**os.environ, "PYTHONPATH": str(ROOT), "JITGRAPH_CACHE_DIR": str(folder), **env}
-        done = subprocess.run([sys.executable, tmp_path / "program.py"], env=given, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, tmp_path / "program.py"], env=given, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return int(done.stdout)
 

@@ -215,7 +215,10 @@ def shrink(found: Difference) -> Difference:
         changed = False
         lines = found.program.lines
         for k in reversed(range(len(lines))):
-            for trial in (lines[:k] + lines[k + 1 :], lines[:k] + [lines[k][: len(lines[k]) - len(lines[k].lstrip())] + "pass"] + lines[k + 1 :]):
+            for trial in (
+                lines[:k] + lines[k + 1 :],
+                lines[:k] + [lines[k][: len(lines[k]) - len(lines[k].lstrip())] + "pass"] + lines[k + 1 :],
+            ):
                 if trial == lines:
                     continue
                 smaller = replace(found.program, lines=trial)

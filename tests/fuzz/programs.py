@@ -184,7 +184,11 @@ class Generator:
                 if self.chance(0.3):
                     made.append(Argument("same", of=of))
                 else:
-                    made.append(Argument("view", of=of, view=self.pick("[1:]", "[::-1]", "[::2]", ".T", "[:-1]", "[...]", "[None]")))
+                    made.append(
+                        Argument(
+                            "view", of=of, view=self.pick("[1:]", "[::-1]", "[::2]", ".T", "[:-1]", "[...]", "[None]")
+                        )
+                    )
             elif k and self.chance(0.3):
                 kind = self.pick("int", "float", "float", "scalar", "bool")
                 made.append(Argument(kind, self.pick(*_FLOATS, *_INTEGERS), seed=r.randrange(2**31)))
@@ -201,7 +205,9 @@ class Generator:
         scalars = self.names(lambda x: isinstance(x, (int, float, np.generic)))
         if scalars and self.chance(0.5):
             return self.r.choice(scalars)
-        return self.pick("0", "1", "2", "3", "-1", "0.5", "2.0", "-1.5", "np.float32(1.5)", "np.int8(3)", "True", "1e3", "7")
+        return self.pick(
+            "0", "1", "2", "3", "-1", "0.5", "2.0", "-1.5", "np.float32(1.5)", "np.int8(3)", "True", "1e3", "7"
+        )
 
     def index(self) -> str:
         """One entry of a subscript."""
@@ -231,7 +237,29 @@ class Generator:
         e = lambda: self.expression(depth - 1)
         kind = r.random()
         if kind < 0.30:
-            op = self.pick("+", "-", "*", "+", "-", "*", "/", "//", "%", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^", "<<", ">>", "**")
+            op = self.pick(
+                "+",
+                "-",
+                "*",
+                "+",
+                "-",
+                "*",
+                "/",
+                "//",
+                "%",
+                "<",
+                ">",
+                "<=",
+                ">=",
+                "==",
+                "!=",
+                "&",
+                "|",
+                "^",
+                "<<",
+                ">>",
+                "**",
+            )
             if op == "**":
                 return f"({e()} ** {self.pick('2', '3', '0.5', '-1', '1', '0', '2.0', '-2')})"
             if op in ("<<", ">>"):
@@ -253,7 +281,23 @@ class Generator:
             x = e()
             axis = self.axis(self.ndim_of(x))
             keep = self.pick("", "", "", ", keepdims=True")
-            f = self.pick("sum", "sum", "sum", "mean", "max", "min", "prod", "any", "all", "var", "std", "argmax", "argmin", "cumsum", "cumprod")
+            f = self.pick(
+                "sum",
+                "sum",
+                "sum",
+                "mean",
+                "max",
+                "min",
+                "prod",
+                "any",
+                "all",
+                "var",
+                "std",
+                "argmax",
+                "argmin",
+                "cumsum",
+                "cumprod",
+            )
             if f in ("argmax", "argmin", "cumsum", "cumprod"):
                 axis = axis if not axis.startswith("(") else "0"
                 return f"np.{f}({x}, axis={axis})"
@@ -261,7 +305,11 @@ class Generator:
         if kind < 0.80:
             return self.movement(e())
         if kind < 0.86:
-            return self.pick(lambda: f"np.where({e()} > {e()}, {e()}, {e()})", lambda: f"np.clip({e()}, -1, 2)", lambda: f"np.clip({e()}, {e()}, 3)")()
+            return self.pick(
+                lambda: f"np.where({e()} > {e()}, {e()}, {e()})",
+                lambda: f"np.clip({e()}, -1, 2)",
+                lambda: f"np.clip({e()}, {e()}, 3)",
+            )()
         if kind < 0.90:
             x = e()
             if self.dtype_kind(x) == "f":
@@ -276,7 +324,14 @@ class Generator:
             )  # fmt: skip
         if kind < 0.98:
             name = self.array_name()
-            return self.pick(f"len({name})", f"{name}.size", f"{name}.shape[0]", f"{name}.ndim", f"float(np.max({name}))", f"abs({e()})")
+            return self.pick(
+                f"len({name})",
+                f"{name}.size",
+                f"{name}.shape[0]",
+                f"{name}.ndim",
+                f"float(np.max({name}))",
+                f"abs({e()})",
+            )
         return f"({e()} @ {e()})"
 
     def movement(self, x: str) -> str:
@@ -373,7 +428,15 @@ class Generator:
         kind = self.r.random()
         if kind < 0.5:
             name = self.array_name()
-            bound = self.pick(f"{name}.shape[0]", f"{name}.shape[0] - 1", "3", "10", f"1, {name}.shape[0]", "12", f"len({name}) - 1, 0, -1")
+            bound = self.pick(
+                f"{name}.shape[0]",
+                f"{name}.shape[0] - 1",
+                "3",
+                "10",
+                f"1, {name}.shape[0]",
+                "12",
+                f"len({name}) - 1, 0, -1",
+            )
             outer = self.env.get("i")
             start = f"{self.fresh()} = {self.pick('0', '0.0', '1', self.expression(1))}\n" if self.chance(0.6) else ""
             if start and not self.try_line(start.strip()):
@@ -381,20 +444,36 @@ class Generator:
             self.env["i"] = 1
             lines = self.block(self.r.randint(1, 3))
             if self.chance(0.6):
-                lines.append(self.pick(f"v{self.locals} = v{self.locals} + {name}[i]" if start else "pass", f"{name}[i] = {name}[i - 1]", f"{name}[i] *= 2"))
+                lines.append(
+                    self.pick(
+                        f"v{self.locals} = v{self.locals} + {name}[i]" if start else "pass",
+                        f"{name}[i] = {name}[i - 1]",
+                        f"{name}[i] *= 2",
+                    )
+                )
             self.env.pop("i")
             if outer is not None:
                 self.env["i"] = outer
             return start + f"for i in range({bound}):\n" + textwrap.indent("\n".join(lines or ["pass"]), "    ")
         if kind < 0.85:
-            condition = self.pick(f"np.sum({self.array_name()}) > 0", f"{self.number()} > {self.number()}", f"np.any({self.array_name()})", f"np.max({self.array_name()}) > 1")
-            text = f"if {condition}:\n" + textwrap.indent("\n".join(self.block(self.r.randint(1, 2)) or ["pass"]), "    ")
+            condition = self.pick(
+                f"np.sum({self.array_name()}) > 0",
+                f"{self.number()} > {self.number()}",
+                f"np.any({self.array_name()})",
+                f"np.max({self.array_name()}) > 1",
+            )
+            text = f"if {condition}:\n" + textwrap.indent(
+                "\n".join(self.block(self.r.randint(1, 2)) or ["pass"]), "    "
+            )
             if self.chance(0.6):
                 text += "\nelse:\n" + textwrap.indent("\n".join(self.block(self.r.randint(1, 2)) or ["pass"]), "    ")
             return text
         name, counter = self.array_name(), self.fresh()
         lines = [*self.block(self.r.randint(1, 2)), f"{counter} += 1"]
-        return f"{counter} = 0\nwhile {counter} < {self.pick('3', '5', f'{name}.shape[0]')} and np.sum({name}) < 1e6:\n" + textwrap.indent("\n".join(lines), "    ")
+        return (
+            f"{counter} = 0\nwhile {counter} < {self.pick('3', '5', f'{name}.shape[0]')} and np.sum({name}) < 1e6:\n"
+            + textwrap.indent("\n".join(lines), "    ")
+        )
 
     def try_line(self, text: str) -> bool:
         """Run a statement; False if NumPy refuses it or its values are too large to go on."""
@@ -404,7 +483,11 @@ class Generator:
         except Exception:  # noqa: BLE001 - any failure of a tried statement
             return False
         for name, x in list(self.env.items()):
-            if np.size(x) > _LARGEST or (isinstance(x, int) and abs(x) > 2**62) or (isinstance(x, np.ndarray) and x.dtype.kind not in "biuf"):
+            if (
+                np.size(x) > _LARGEST
+                or (isinstance(x, int) and abs(x) > 2**62)
+                or (isinstance(x, np.ndarray) and x.dtype.kind not in "biuf")
+            ):
                 del self.env[name]
                 return False
         return True
@@ -440,7 +523,12 @@ class Generator:
                     del self.env[name]
                 for name, x in before.items():  # a failed statement may have written
                     now = self.env.get(name)
-                    if isinstance(x, np.ndarray) and isinstance(now, np.ndarray) and now.shape == x.shape and now.flags.writeable:
+                    if (
+                        isinstance(x, np.ndarray)
+                        and isinstance(now, np.ndarray)
+                        and now.shape == x.shape
+                        and now.flags.writeable
+                    ):
                         now[...] = x
                     else:
                         self.env[name] = x

@@ -1,7 +1,5 @@
 """Printer and parser: the same text both ways, and all that a graph holds in it."""
 
-
-
 from __future__ import annotations
 
 import time

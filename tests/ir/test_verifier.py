@@ -1,7 +1,5 @@
 """The verifier: one small bad graph for each invariant, and the text of its error."""
 
-
-
 from __future__ import annotations
 
 from collections.abc import Callable

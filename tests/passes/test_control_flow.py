@@ -1,7 +1,5 @@
 """Golden tests of the passes that clean up: dce, cse, control_flow, invariant_motion, fold."""
 
-
-
 from __future__ import annotations
 
 import pytest

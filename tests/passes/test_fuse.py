@@ -1,7 +1,5 @@
 """Golden tests of fusion."""
 
-
-
 from __future__ import annotations
 
 import textwrap

@@ -1,7 +1,5 @@
 """Random graphs through single passes and the whole pipeline: same meaning, effects in order, text that comes back."""
 
-
-
 from __future__ import annotations
 
 import pytest

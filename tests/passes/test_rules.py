@@ -1,7 +1,5 @@
 """Each rewrite rule fires once here, and gives what its law says."""
 
-
-
 from __future__ import annotations
 
 import textwrap

@@ -229,7 +229,7 @@ def test_sets_sorting_and_keys():
 
 
 def test_lambda_functions_themselves():
-    check(lambda x, k=2: (lambda y: y * k)(x) if x.ndim == 1 else x, (V,), (vec(3),))  # noqa: PLC3002
+    check(lambda x, k=2: (lambda y: y * k)(x) if x.ndim == 1 else x, (V,), (vec(3),))
     many = [lambda x: x + 1, lambda x: x + 2, lambda x: x + 3]
     for g in many:
         check(g, (V,))
