@@ -1,6 +1,6 @@
 """Small programs: Python's own ways, kinds and dtypes, variables that are bound on some paths."""
 
-# ruff: noqa: B007, C417, E712, RUF005  # written as users write
+# ruff: noqa: B007, C417, E712  # written as users write
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Programs about how code is put together: arguments, containers, objects, closures, helpers, nesting, errors."""
 
-# ruff: noqa: B007, C405, RUF005  # written as users write
+# ruff: noqa: B007, C405  # written as users write
 
 import collections
 import dataclasses
