@@ -11,7 +11,6 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from jitgraph.options import FAST_MATH_FLAGS, CodeOptions, JitOptions
@@ -61,7 +60,7 @@ class JitFunction:
 
     def __jitgraph_rejit__(self, fn: Callable[..., Any], same_arguments: bool) -> JitFunction:
         """`fn` jitted with the options of this function; static names hold if it has the same arguments."""
-        return JitFunction(fn, self._options if same_arguments else replace(self._options, static_argnames=()))
+        return JitFunction(fn, self._options if same_arguments else self._options._replace(static_argnames=()))
 
     # --- looking in
 

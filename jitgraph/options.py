@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 FAST_MATH_FLAGS = frozenset(("contract", "reassoc", "nnan", "ninf", "nsz", "arcp"))
 
 
-@dataclass(frozen=True, slots=True)
-class CodeOptions:
+class CodeOptions(NamedTuple):
     """The options that change machine code."""
 
     fastmath: frozenset[str] = frozenset()
     numerics: Literal["default", "numpy"] = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class JitOptions:
+class JitOptions(NamedTuple):
     """Options of `jit`; see there."""
 
     static_argnames: tuple[str, ...] = ()
     specialize: Literal["shape"] | None = None
-    code: CodeOptions = field(default_factory=CodeOptions)
+    code: CodeOptions = CodeOptions()
     check: bool | None = None
     fallback: Literal["error", "eager"] = "error"

@@ -49,7 +49,7 @@ class Place(ABC):
         raise InternalError(f"{self.text} is no place to delete")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Global(Place):
     namespace: dict[str, Any]
     name: str
@@ -68,7 +68,7 @@ class Global(Place):
         self.namespace.pop(self.name, None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Cell(Place):
     cell: CellType
     name: str
@@ -90,7 +90,7 @@ class Cell(Place):
         del self.cell.cell_contents
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Fixed(Place):
     """An object that the trace holds: an argument that is static, a default, an array made while tracing."""
 
@@ -105,7 +105,7 @@ class Fixed(Place):
         return self.value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Attribute(Place):
     owner: Place
     name: str
@@ -125,7 +125,7 @@ class Attribute(Place):
         delattr(self.owner.get(), self.name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Item(Place):
     owner: Place
     key: Hashable
@@ -148,7 +148,7 @@ class Item(Place):
         del self.owner.get()[self.key]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class HiddenArg:
     """An argument that the call does not pass: read at `place` when the function is called.
 
@@ -178,7 +178,7 @@ class HiddenArg:
         return value is not MISSING and leaf_type(value) == self.key
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Replay:
     """A store to a place outside, repeated after each successful call: the value is leaf tree `tree` of the results.
 
@@ -193,7 +193,7 @@ class Replay:
     tree: Any = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ValueGuard:
     """A value read at `place` and baked into the trace. `check` compares: by identity, or numbers and text by value."""
 
@@ -211,7 +211,7 @@ class ValueGuard:
         return f"{self.place.text} is {self.value!r}"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class StructureGuard:
     """The container at `place` still has the keys (or the length) and class it had."""
 
@@ -231,7 +231,7 @@ class StructureGuard:
         return f"{self.place.text} is a {self.kind.__name__} of {count}"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class SameGuard:
     """Two places still hold one and the same object."""
 
