@@ -231,7 +231,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 
 def _wrapped(x: Any, other: Any, c: Tensor) -> Any:
-    """A Python int beside an integer dtype: `np.where` casts it, whatever its value."""
+    """A Python int beside an integer dtype: `np.where` casts it, whatever its value (NumPy 2.5 refuses some)."""
     if not isinstance(other, Tensor | np.ndarray | np.generic):
         return x
     t = tensor(other, c._storage.mode).type
@@ -239,7 +239,7 @@ def _wrapped(x: Any, other: Any, c: Tensor) -> Any:
     if not whole or t.is_python or t.dtype.kind not in "iu":
         return x
     if type(x) is int:
-        return np.asarray(x).astype(t.dtype)[()]
+        return np.where(True, x, np.zeros((), t.dtype))[()]  # NumPy's own answer, or its error
     return cast(as_kind(x, "np_scalar"), t.dtype)
 
 

@@ -305,7 +305,7 @@ def not_a_number_and_infinity(x):
 @programs.add(vector)
 def rounding(x):
     y = x * 10
-    return np.floor(y), np.ceil(y), np.trunc(y), np.rint(y), np.round(y, 1), y.round(), np.fix(y), np.divmod(y, 3)
+    return np.floor(y), np.ceil(y), np.trunc(y), np.rint(y), np.round(y, 1), y.round(), np.divmod(y, 3)
 
 
 @programs.add(vector)
