@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from jitgraph.compiler import Compiled, compile_graph
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.dims import Dim, evaluate, symbols
+from jitgraph.ir.dims import Dim, evaluate, symbol, symbols
 from jitgraph.ir.graph import Graph, Result
 from jitgraph.ir.transform import dims_of_attr
 from jitgraph.ir.types import IndexMap
@@ -68,7 +68,7 @@ class Specialisation:
         self._run = self.compiled.executable.run
         self._arg_leaves = trace.arg_leaves
         self._direct = trace.arg_leaves == tuple(range(len(keys))) and not any(key[0] == "tensor" for key in keys)
-        self._conditional = bool(trace.leaf_values or trace.guards_python)
+        self._conditional = bool(trace.leaf_values or trace.guards_python or trace.also_arguments)
         self._hidden = trace.hidden
         self._sizes = [(s.name, s.arg, s.axis) for s in self.graph.symbols.values() if s.origin == "arg"]
         self._recipes = [_recipe(r) for r in self.graph.results]
@@ -89,7 +89,7 @@ class Specialisation:
             whatever the function raises.
         """
         trace = self.trace
-        if self._conditional and not trace.valid(leaves):
+        if self._conditional and not trace.holds(leaves):
             return MISS
         args = leaves if self._direct else [plain(leaves[k]) for k in self._arg_leaves]
         if self._hidden:
@@ -147,8 +147,6 @@ def export_symbols(graph: Graph) -> dict[str, int]:
     mutated = len(end.attrs.get("mutates", ()))
     fresh = len(end.operands) - mutated
     builder = Builder(graph).ahead_of(end)
-    from jitgraph.ir.dims import symbol
-
     values = [builder.dim(value=symbol(name)) for name in needed]
     end.set_operands([*end.operands[:fresh], *values, *end.operands[fresh:]])
     return {name: fresh + k for k, name in enumerate(needed)}

@@ -49,21 +49,6 @@ class Specialisations(Generic[T]):
             while len(self._lists) > self.limit:
                 self._lists.popitem(last=False)
 
-    def discard(self, key: Hashable, item: T) -> None:
-        with self.lock:
-            rest = tuple(x for x in self._lists.get(key, ()) if x is not item)
-            if rest:
-                self._lists[key] = rest
-            else:
-                self._lists.pop(key, None)
-
-    def promote(self, key: Hashable, item: T) -> None:
-        """Try `item` first next time."""
-        with self.lock:
-            items = self._lists.get(key, ())
-            if items and items[0] is not item and item in items:
-                self._lists[key] = (item, *(x for x in items if x is not item))
-
     def clear(self) -> None:
         with self.lock:
             self._lists.clear()

@@ -21,6 +21,8 @@ _started = False
 _local = threading.local()
 _jit: llvm.LLJIT | None = None
 _libraries: list[llvm.ResourceTracker] = []
+#: What is linked already: it lives for ever, so equal code is not linked again.
+_loaded: dict[tuple[bytes, tuple[str, ...]], dict[str, int]] = {}
 _numbers = itertools.count()
 
 
@@ -80,7 +82,7 @@ def assembly_of(text: str, target: Target | None = None, *, opt: int = 2) -> str
 
 
 def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
-    """Link object code into this process; addresses of the exported functions `names`.
+    """Link object code into this process; addresses of the exported functions `names`. Equal code is linked once.
 
     Raises:
         InternalError: the code does not link, as when its bytes are damaged.
@@ -88,6 +90,9 @@ def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
     global _jit
     _start()
     with _lock:
+        known = _loaded.get((code, tuple(names)))
+        if known is not None:
+            return known
         if _jit is None:
             _jit = llvm.create_lljit_compiler()
         library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
@@ -98,7 +103,9 @@ def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
         except RuntimeError as e:
             raise InternalError(f"generated code does not link: {e}") from e
         _libraries.append(tracker)
-        return {name: int(tracker[name]) for name in names}
+        addresses = {name: int(tracker[name]) for name in names}
+        _loaded[code, tuple(names)] = addresses
+        return addresses
 
 
 def function(address: int, *argument_types: type, hold_gil: bool = False) -> Callable[..., int]:

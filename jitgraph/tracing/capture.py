@@ -106,12 +106,16 @@ class Trace:
 
     def valid(self, leaves: Sequence[Any]) -> bool:
         """Whether the live world is still as it was: guards, types of hidden arguments, numbers baked in."""
+        return self.holds(leaves) and all(h.fits() for h in self.hidden)
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        """`valid` without the hidden arguments, which a call reads and tests as it passes them."""
         for k, value in self.leaf_values.items():
             if type(leaves[k]) is not type(value) or leaves[k] != value:
                 return False
         if any(leaves[k] is not place.get() for k, place in self.also_arguments):
             return False
-        return all(g.check() for g in self.guards_python) and all(h.fits() for h in self.hidden)
+        return all(g.check() for g in self.guards_python)
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """The graph's arguments for a call with these leaves: plain arrays and numbers, hidden ones read now."""

@@ -478,3 +478,11 @@ class TestGradients:
         jg.check_grads(f, (V,))
         g = jg.jit(jg.grad(f))
         np.testing.assert_allclose(g(V), jg.grad(f)(V), rtol=1e-10)
+
+
+def test_a_closure_array_that_was_the_argument_is_looked_up_again():
+    w = V.copy()
+    f = jg.jit(lambda x: x + w)
+    same(f(w), w + w)  # one and the same array at capture
+    same(f(V * 3), V * 3 + w)
+    same(f(w), w + w)
