@@ -1,0 +1,30 @@
+"""A pytest plugin: NumPy's own tests with each NumPy call run jitted, too (`-p tests.numpy_suite.plugin`)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from jitgraph.config import config
+from tests.numpy_suite.instrument import install
+from tests.numpy_suite.probe import Probe
+
+MODULES = ("test_umath", "test_ufunc", "test_indexing", "test_multiarray", "test_numeric")
+PROBE = Probe()
+config.verify = False
+install(MODULES, PROBE)  # pytest imports them by their own names: their folder is no package
+
+
+def pytest_sessionfinish() -> None:
+    report = PROBE.report
+    path = os.environ.get("NUMPY_SUITE_REPORT")
+    made: dict[str, Any] = {
+        "compared": report.compared,
+        "differ": report.differ,
+        "refused": [[name, text, places] for (name, text), places in report.refused.items()],
+        "left": report.left,
+    }
+    if path:
+        Path(path).write_text(json.dumps(made), "utf-8")

@@ -1,0 +1,76 @@
+"""NumPy's own tests, jitted: `python -m tests.numpy_suite.run [test_umath ...]` prints what differs and what is refused."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+MODULES = ("test_umath", "test_ufunc", "test_indexing", "test_multiarray", "test_numeric")
+
+
+def run_module(module: str, select: str = "", seconds: int = 3000) -> tuple[dict[str, Any] | None, str]:
+    """The report of one test module, run in a process of its own; None and the output's end if that process died."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        command = [
+            sys.executable, "-X", "faulthandler", "-m", "pytest", "-p", "tests.numpy_suite.plugin", "-q", "--no-header", "--tb=no",
+            "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, "-c", os.devnull,
+            "--pyargs", f"numpy._core.tests.{module}", *(["-k", select] if select else []),
+        ]  # fmt: skip
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=seconds, check=False,
+            env={**os.environ, "NUMPY_SUITE_REPORT": str(report), "JITGRAPH_CACHE": "0"},
+        )  # fmt: skip
+        if not report.exists():
+            return None, (done.stdout + done.stderr)[-4000:]
+        return json.loads(report.read_text("utf-8")), done.stdout[-300:]
+
+
+def show(module: str, report: dict[str, Any], lines: int) -> None:
+    differ, refused = report["differ"], report["refused"]
+    print(f"=== {module}: {sum(report['compared'].values())} calls the same, {len(differ)} differ, ", end="")
+    print(f"{sum(len(places) for _, _, places in refused)} refused")
+    groups: dict[str, list[Any]] = collections.defaultdict(list)
+    for name, place, what in differ:
+        groups[name].append((place, what))
+    for name, found in sorted(groups.items(), key=lambda g: -len(g[1])):
+        print(f"  {name}: {len(found)} differ")
+        seen: set[str] = set()
+        for place, what in found:
+            if place not in seen and len(seen) < lines:
+                seen.add(place)
+                print(f"    {place}: {what}")
+    for name, text, places in sorted(refused, key=lambda r: -len(r[2])):
+        print(f"  {name}: refused {len(places)} times: {text} ({places[0]})")
+    for why, times in sorted(report["left"].items(), key=lambda r: -r[1]):
+        print(f"  not compared {times}: {why}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.numpy_suite.run", description="NumPy's tests through jit.")
+    parser.add_argument("modules", nargs="*", default=MODULES)
+    parser.add_argument("-k", default="", help="pytest's selection of tests")
+    parser.add_argument("--lines", type=int, default=3, help="places shown of each function that differs")
+    given = parser.parse_args()
+    faults = 0
+    for module in given.modules:
+        report, text = run_module(module, given.k)
+        if report is None:
+            print(f"=== {module}: the process died\n{text}")
+            faults += 1
+            continue
+        show(module, report, given.lines)
+        print(text.splitlines()[-1] if text else "")
+        faults += len(report["differ"])
+    return int(faults > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
