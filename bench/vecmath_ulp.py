@@ -56,6 +56,7 @@ REFERENCES: Final[dict[str, Callable[..., mpf]]] = {
     "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
     "pow": mpmath.power,
     "arctan2": mpmath.atan2,
+    "hypot": mpmath.hypot,
 }
 INTERVALS: Final = {  # for timing
     **dict.fromkeys(("log", "log2", "log10", "cbrt"), (0.01, 100)),

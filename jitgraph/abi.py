@@ -11,7 +11,8 @@ Context: {error_site: int64, error_values: int64[4], table: void**, alloc, free,
     void* alloc(Context*, int64 bytes)        memory that lives until the call returns, 64-byte aligned
     void  free(Context*, void*)
     void* result(Context*, int64 slot, int64 ndim, const int64* dims)     memory of a data-dependent result
-    int32 host(Context*, int64 site, const Slot* inputs, Slot* outputs)     calls back into Python, status as below
+    int32 host(Context*, int64 site, const Slot* inputs, Slot* outputs)     calls back into Python, status as below;
+        for a site in `Interface.sizes` the outputs are those sizes, and `~site` then copies the results themselves out
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ class Interface:
         dim_count: length of the array of sizes that `prepare` fills.
         values: for each site the dtypes of the values of its message.
         hosts: for each site of a host call its inputs and outputs.
+        sizes: for sites whose results have sizes that only the call knows: (result, axis) of these.
     """
 
     arguments: int
@@ -102,6 +104,7 @@ class Interface:
     results: tuple[ResultSlot, ...]
     values: dict[int, tuple[str, ...]] = field(default_factory=dict)
     hosts: dict[int, tuple[tuple[HostOperand, ...], tuple[HostOperand, ...]]] = field(default_factory=dict)
+    sizes: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """As numbers, strings, lists and dicts, for a JSON file."""
@@ -115,6 +118,7 @@ class Interface:
             "hosts": {
                 str(site): [[[o.dtype, o.ndim] for o in side] for side in sides] for site, sides in self.hosts.items()
             },
+            "sizes": {str(site): [list(size) for size in sizes] for site, sizes in self.sizes.items()},
         }
 
     @staticmethod
@@ -140,4 +144,5 @@ class Interface:
                 )
                 for site, (inputs, outputs) in plain["hosts"].items()
             },
+            {int(site): tuple((int(k), int(axis)) for k, axis in sizes) for site, sizes in plain["sizes"].items()},
         )

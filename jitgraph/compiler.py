@@ -36,10 +36,11 @@ _CODES_KEPT = 512
 def apply_options(graph: Graph, options: CodeOptions) -> None:
     """Write the options into a captured graph, whose text is then all that machine code depends on."""
     graph.fast_math = options.fastmath
-    if options.numerics == "numpy":
+    bounded = options.numerics == "numpy"
+    if bounded or any(op.defn.needs_numpy([v.type for v in op.operands]) for op in graph.walk()):
         from jitgraph.passes.numpy_functions import numpy_functions
 
-        numpy_functions(graph)
+        numpy_functions(graph, bounded=bounded)
 
 
 class Backend(NamedTuple):

@@ -21,7 +21,7 @@ from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.options import JitOptions
 from jitgraph.pytree import TreeDef
-from jitgraph.specialise import MISS, RUN_PLAIN, Plain, Specialisation
+from jitgraph.specialise import MISS, RUN_PLAIN, OtherPath, Plain, Specialisation
 from jitgraph.tensor import current_mode
 from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace
 from jitgraph.tracing.leaves import TAPED, CallSpec
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Classes that are leaves wherever they stand.
 _LEAVES = frozenset((np.ndarray, float, int, np.float64, np.float32, np.int64))
+#: Most traces of one key that differ in what they assume of data; further ways run in Python.
+_PATHS = 12
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
@@ -68,15 +70,20 @@ class Dispatcher:
             from jitgraph.observe.check import check_graph
 
             captured = self.trace(args, kwargs)
-            check_graph(captured.graph, captured.arguments(leaves))
+            check_graph(captured.graph, captured.arguments(leaves, (args, kwargs)))
         cache = self.cache
+        path: tuple[bool, ...] = ()
         for item in cache.get(key):
-            result = item(leaves)
-            if result is not MISS:
+            if path and item.path[: len(path)] != path:
+                continue
+            result = item(leaves, (args, kwargs))
+            if type(result) is OtherPath:
+                path = result.path
+            elif result is not MISS:
                 cache.hits += 1
                 break
         else:
-            result = self._miss(key, leaves, args, kwargs)
+            result = self._miss(key, leaves, args, kwargs, path)
         return self.fn(*args, **kwargs) if result is RUN_PLAIN else result
 
     def _flatten(self, args: Args, kwargs: Kwargs) -> tuple[list[Any], TreeDef]:
@@ -91,36 +98,49 @@ class Dispatcher:
             tree = self._flat[len(args)] = self.spec.flatten(args, kwargs)[1]
         return list(args), tree
 
-    def _miss(self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs) -> Any:
+    def _miss(self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs, path: tuple[bool, ...]) -> Any:
         """Make the specialisation that is missing, and call through it; on Tensors of the tape become one operation."""
         if TAPED in key[1]:
             from jitgraph.autodiff import taped_call
 
             return taped_call(self.jitted, leaves, key[0])
         with self.cache.lock:
-            for item in self.cache.get(key):  # another thread may have made it meanwhile
-                result = item(leaves)
-                if result is not MISS:
+            known = self.cache.get(key)
+            for item in known:  # another thread may have made it meanwhile
+                result = MISS if path and item.path[: len(path)] != path else item(leaves, (args, kwargs))
+                if type(result) is OtherPath:
+                    path = result.path
+                elif result is not MISS:
                     return result
             self.cache.misses += 1
             if "miss" in config.log:
-                known = len(self.cache.all())
-                sys.stderr.write(f"jitgraph: {self.name}: none of {known} specialisations fits {key_text(key)}\n")
-            made = self._specialise(key, args, kwargs)
-            self.cache.add(key, made)
-        result = made(leaves)
+                count = len(self.cache.all())
+                sys.stderr.write(f"jitgraph: {self.name}: none of {count} specialisations fits {key_text(key)}\n")
+            for _ in range(_PATHS):
+                if sum(1 for item in self.cache.get(key) if item.path) >= _PATHS:
+                    return RUN_PLAIN
+                made = self._specialise(key, args, kwargs, path)
+                self.cache.add(key, made)
+                result = made(leaves, (args, kwargs))
+                if type(result) is not OtherPath:
+                    break
+                path = result.path
+            else:
+                return RUN_PLAIN
         if result is MISS:
             raise errors.InternalError(f"the new specialisation of {self.name} does not serve the call it was made for")
         return result
 
-    def _specialise(self, key: Any, args: Args, kwargs: Kwargs) -> Specialisation | Plain:
+    def _specialise(
+        self, key: Any, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()
+    ) -> Specialisation | Plain:
         try:
-            made = Specialisation(self.trace(args, kwargs), key[1])
+            made = Specialisation(self.trace(args, kwargs, path), key[1])
         except errors.TraceError as e:
             if self.options.fallback != "eager":
                 raise
             warnings.warn(f"{self.name} runs in plain Python: {e}", UserWarning, stacklevel=5)
-            return Plain(str(e))
+            return Plain(str(e), path)
         except Exception as e:
             if hasattr(e, "__jitgraph_effects__"):
                 self._run_into(e, args, kwargs)
@@ -144,9 +164,9 @@ class Dispatcher:
             if not isinstance(error, known):
                 raise
 
-    def trace(self, args: Args, kwargs: Kwargs) -> Trace:
-        """Capture the function for arguments like these."""
-        captured = trace(self.fn, args, kwargs, self.trace_options, self.spec)
+    def trace(self, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()) -> Trace:
+        """Capture the function for arguments like these; `path` answers what it asks of data."""
+        captured = trace(self.fn, args, kwargs, self.trace_options, self.spec, path)
         apply_options(captured.graph, self.options.code)
         return captured
 
@@ -160,7 +180,7 @@ class Dispatcher:
         captured = self.trace(args, kwargs)
         stages = Stages(captured.graph)
         leaves, _ = self.spec.flatten(args, kwargs)
-        dynamic = captured.arguments(leaves)
+        dynamic = captured.arguments(leaves, (args, kwargs))
         sizes = {s.name: dynamic[s.arg].shape[s.axis] for s in captured.graph.symbols.values() if s.origin == "arg"}
         return explain(captured.graph, stages.final(), stages.program(), sizes, map(str, captured.guards_python))
 

@@ -13,7 +13,10 @@ F16, F32, F64 = (np.dtype(f"f{n}") for n in (2, 4, 8))
 C64, C128 = np.dtype("c8"), np.dtype("c16")
 
 #: dtypes that compiled code computes with.
-COMPILED: tuple[DType, ...] = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
+COMPILED: tuple[DType, ...] = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64, C64, C128)
+
+#: The same in words, for messages.
+COMPILED_TEXT = "bool, integers, float16, float32, float64, complex64, complex128"
 
 _NAMES: dict[DType, str] = {
     BOOL: "bool",
@@ -36,6 +39,23 @@ def from_short_name(name: str) -> DType:
         KeyError: `name` is no dtype of the IR.
     """
     return _BY_NAME[name]
+
+
+def is_complex(dtype: DType) -> bool:
+    return dtype.kind == "c"
+
+
+def part_of(dtype: DType) -> DType:
+    """The dtype of the real and the imaginary part of a complex dtype; any other dtype itself."""
+    return _PARTS.get(dtype, dtype)
+
+
+def complex_of(part: DType) -> DType:
+    """The complex dtype whose parts have the dtype `part`."""
+    return C64 if part == F32 else C128
+
+
+_PARTS: dict[DType, DType] = {C64: F32, C128: F64}
 
 
 def is_float(dtype: DType) -> bool:

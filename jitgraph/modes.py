@@ -12,12 +12,13 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.dtypes import COMPILED
+from jitgraph.dtypes import COMPILED, COMPILED_TEXT
 from jitgraph.ir.builder import Builder, Undecided
 from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, substitute, symbol, symbols
 from jitgraph.ir.graph import Block, Op, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
+from jitgraph.ops.complexes import part_type
 from jitgraph.ops.shape import reshape_view_layout
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Ratio, Step, Storage, Tensor
@@ -86,31 +87,30 @@ class TraceMode:
     def view(self, value: Any, step: Step) -> Value:
         if isinstance(step, IndexMap):
             return self.builder.apply(REGISTRY["view"], value, map=step)[0]
+        if isinstance(step, str):
+            return self.builder.apply(REGISTRY[step], value)[0]
         return self.builder.apply(REGISTRY["reshape"], value, shape=step)[0]
 
     def view_type(self, t: TensorType, step: Step) -> TensorType:
         """The type of one view step taken of an array of type `t`."""
         if isinstance(step, IndexMap):
             return TensorType(t.dtype, step.shape, "array", step.layout(t))
+        if isinstance(step, str):
+            return part_type(t)
         return TensorType(t.dtype, step, "array", reshape_view_layout(t, step) or c_layout(len(step)))
 
     def write(self, base: Any, steps: Sequence[Step], value: Any) -> Value:
-        if any(not isinstance(step, IndexMap) for step in steps) and value.type.shape != _shape_after(steps):
-            value = self.view(value, IndexMap.broadcast(value.type.shape, _shape_after(steps)))
-        bases = [base]
-        for step in steps[:-1]:
-            bases.append(self.view(bases[-1], step))
-        for below, step in zip(reversed(bases), reversed(steps), strict=bool(steps)):
-            if isinstance(step, IndexMap):
-                value = self._write(value, below, step)
-            else:
-                value = self.builder.apply(REGISTRY["reshape"], value, shape=below.type.shape)[0]
-        if not steps or not isinstance(steps[0], IndexMap):  # a storage stays one chain of writes
-            value = self._write(value, base, IndexMap.identity(base.type.shape))
-        return value  # type: ignore[no-any-return]
-
-    def _write(self, value: Value, base: Value, map: IndexMap) -> Value:
-        return self.builder.apply(REGISTRY["write"], value, base, map=map)[0]
+        part = next((step for step in steps if isinstance(step, str)), None)
+        if part is not None:  # it does not change the shape: whole numbers are written, with the other part as it was
+            steps = tuple([step for step in steps if not isinstance(step, str)])
+            old = base
+            for step in steps:
+                old = self.view(old, step)
+            value = self.builder.apply(REGISTRY[f"with_{part}"], old, value)[0]
+        path = _path(base.type.shape, steps)
+        if len(path) == 1:
+            return self.builder.apply(REGISTRY["write"], value, base, map=path[0])[0]
+        return self.builder.apply(REGISTRY["write_through"], value, base, steps=path)[0]
 
     def on_write(self, storage: Storage, old: Any) -> None:
         """Called after `storage` got a new version."""
@@ -125,8 +125,8 @@ class TraceMode:
             return x  # type: ignore[no-any-return]
         if isinstance(x, np.ndarray):
             return self.foreign(x)
-        if kind in (int, float, bool) or isinstance(x, np.generic):
-            if kind not in (int, float, bool):
+        if kind in (int, float, bool, complex) or isinstance(x, np.generic):
+            if kind not in (int, float, bool, complex):
                 self._require_compiled(x.dtype, "number")
             return self.builder.constant(x)
         if isinstance(x, (int, float)):  # a subclass such as an enum member
@@ -149,7 +149,7 @@ class TraceMode:
         if dtype not in COMPILED:
             self.fail(
                 f"{'an' if what == 'array' else 'a'} {what} of dtype {dtype} meets a traced value",
-                "convert it, e.g. .astype(np.float32): compiled code has bool, integers, float32 and float64.",
+                f"convert it, e.g. .astype(np.float32): compiled code has {COMPILED_TEXT}.",
             )
 
     def dim_value(self, dim: DimLike | Ratio) -> Value:
@@ -216,8 +216,11 @@ class TraceMode:
             raise errors.ShapeError(_with_operands(str(error), what, values)) from None
         return [self.stretch(v, result) for v in values]
 
-    def broadcast_shape(self, shapes: Sequence[Shape], what: str) -> Shape:
+    def broadcast_shape(self, shapes: Sequence[Shape], what: str, of_indices: str = "") -> Shape:
         """The shape that `shapes` broadcast to.
+
+        Args:
+            of_indices: for shapes of index arrays: begins the message of the IndexError if they do not fit.
 
         Raises:
             ShapeError: they do not, for certain or (under a guard) for the example sizes.
@@ -233,10 +236,10 @@ class TraceMode:
                     result[k] = d
                 else:
                     merged = self._merged.get((have, d))
-                    result[k] = self._reconcile(have, d, shapes, what) if merged is None else merged
+                    result[k] = self._reconcile(have, d, shapes, what, of_indices) if merged is None else merged
         return tuple(result)
 
-    def _reconcile(self, a: DimLike, b: DimLike, shapes: Sequence[Shape], what: str) -> DimLike:
+    def _reconcile(self, a: DimLike, b: DimLike, shapes: Sequence[Shape], what: str, of_indices: str = "") -> DimLike:
         try:
             if self.decide("==", a, b):
                 found = b if isinstance(b, int) else a
@@ -248,9 +251,14 @@ class TraceMode:
                 raise errors.ShapeError(self._unbroadcastable(shapes, what))
         except Undecided:
             fits = self.any_of(self.compare("eq", a, b), self.compare("eq", a, 1), self.compare("eq", b, 1))
-            self.check(
-                fits, "ShapeError", f"{what}: operands could not be broadcast together: sizes {{0}} and {{1}}", a, b
-            )
+            if of_indices:
+                dims: list[DimLike] = []
+                texts = " ".join(_shape_template(s, dims) for s in shapes)
+                self.check(fits, "IndexError", f"{of_indices} {texts} ", *dims)
+            else:
+                self.check(
+                    fits, "ShapeError", f"{what}: operands could not be broadcast together: sizes {{0}} and {{1}}", a, b
+                )
             return ne1(a) * a + (1 - ne1(a)) * b
         self._merged[a, b] = found
         return found
@@ -519,10 +527,31 @@ def _with_operands(text: str, what: str, values: Sequence[Value]) -> str:
     return "\n".join([f"{shown}: {lines[0]}", *lines[1:], *facts, remedy])
 
 
-def _shape_after(steps: Sequence[Step]) -> Shape:
-    """The shape that a chain of views ends with."""
-    last = steps[-1]
-    return last.shape if isinstance(last, IndexMap) else last
+def _path(shape: Shape, steps: Sequence[Step]) -> tuple[Any, ...]:
+    """A chain of views of an array of `shape` as maps and reshapes in turn, ending with a map; none can be left out."""
+    path: list[Any] = []
+    map = IndexMap.identity(shape)
+    for step in steps:
+        here = map.shape
+        affine = step if isinstance(step, IndexMap) else _units(here, step)
+        if affine is not None:
+            map = map.then(affine)
+            continue
+        if not map.is_identity(path[-1] if path else shape):
+            path.append(map)
+        elif path:
+            path.pop()  # a reshape of a reshape
+        path.append(step)
+        map = IndexMap.identity(step)  # type: ignore[arg-type]  # the map is affine
+    return (*path, map)
+
+
+def _units(old: Shape, new: Shape) -> IndexMap | None:
+    """A reshape that only adds or drops axes of size 1, as a map."""
+    if [d for d in old if d != 1] != [d for d in new if d != 1]:
+        return None
+    at = [k for k, d in enumerate(new) if d != 1]
+    return IndexMap(new, tuple(AxisMap(0) if d == 1 else AxisMap(0, 1, at.pop(0)) for d in old))
 
 
 _WANTED: dict[str, tuple[str, str]] = {
@@ -576,6 +605,23 @@ def constant_array(value: Value) -> np.ndarray | None:
     if producer is None or producer.defn.name != "constant":
         return None
     return np.asarray(producer.attrs["value"])
+
+
+def _shape_template(shape: Shape, dims: list[DimLike]) -> str:
+    """A shape for a message of `check`: `({0},4)`; sizes that are not known yet are added to `dims`."""
+    parts = []
+    for d in shape:
+        if isinstance(d, int):
+            parts.append(str(d))
+            continue
+        parts.append(f"{{{len(dims)}}}")
+        dims.append(d)
+    return f"({parts[0]},)" if len(parts) == 1 else f"({','.join(parts)})"
+
+
+def array_shape_text(shape: Shape) -> str:
+    """A shape as NumPy's indexing writes it in its messages: (3,), (2,4)."""
+    return f"({shape[0]},)" if len(shape) == 1 else f"({','.join(str(d) for d in shape)})"
 
 
 def shape_text(shape: Shape) -> str:

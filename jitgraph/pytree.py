@@ -1,14 +1,17 @@
 """Containers as trees: `flatten` gives leaves and a hashable `TreeDef`, `unflatten` puts them back.
 
-Nodes are tuples, lists, dicts (in the order of their keys, which is part of the structure), named tuples, dataclass
-instances without further attributes, None (a node without children) and registered classes. Everything else is a leaf.
+Nodes are tuples, lists, dicts (in the order of their keys, which is part of the structure; `OrderedDict` and
+`defaultdict` too), deques, sets (of static values: no children), named tuples, dataclass instances without further
+attributes, `SimpleNamespace`s, None (a node without children) and registered classes. Everything else is a leaf.
 Only exact builtin classes count: a subclass of `list` is a leaf unless it is registered.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -45,7 +48,7 @@ class TreeDef:
         if self.kind is None:
             return "*"
         inner = [repr(c) for c in self.children]
-        if self.kind is dict:
+        if self.kind is dict or self.kind is OrderedDict:
             return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(self.meta, inner, strict=True)) + "}"  # type: ignore[call-overload]
         if self.kind is list:
             return f"[{', '.join(inner)}]"
@@ -81,10 +84,38 @@ def register_leaf(cls: type) -> None:
     _fields[cls] = ()
 
 
-def flatten(tree: Any) -> tuple[list[Any], TreeDef]:
-    """Leaves in order, and the structure."""
+def flatten(tree: Any, leaf: Callable[[Any], Any] | None = None) -> tuple[list[Any], TreeDef]:
+    """Leaves in order, and the structure.
+
+    Args:
+        leaf: answers what to take as a leaf in place of a value, or None to look inside.
+    """
     leaves: list[Any] = []
+    if leaf is not None:
+        return leaves, _flatten_to(tree, leaves, leaf)
     return leaves, _flatten(tree, leaves)
+
+
+def _flatten_to(tree: Any, leaves: list[Any], leaf: Callable[[Any], Any]) -> TreeDef:
+    found = leaf(tree)
+    parts = None if found is not None else _parts(tree)
+    if parts is None:
+        leaves.append(tree if found is None else found)
+        return LEAF
+    items, meta = parts
+    return TreeDef(type(tree), meta, tuple([_flatten_to(x, leaves, leaf) for x in items]))
+
+
+def _parts(tree: Any) -> tuple[Sequence[Any], Hashable] | None:
+    """Children and metadata of any node; None for a leaf."""
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        return tree, None
+    if kind is dict:
+        return list(tree.values()), tuple(tree)
+    if tree is None:
+        return (), None
+    return children(tree)
 
 
 def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
@@ -106,6 +137,9 @@ def _flatten(tree: Any, leaves: list[Any]) -> TreeDef:
 def children(tree: Any) -> tuple[Sequence[Any], Hashable] | None:
     """Children and metadata of a node of a user's class; None for a leaf."""
     kind = type(tree)
+    builtin = _BUILTIN.get(kind)
+    if builtin is not None:
+        return builtin[0](tree)
     registered = _registered.get(kind)
     if registered is not None:
         items, meta = registered[0](tree)
@@ -155,14 +189,46 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
         return items
     if kind is dict:
         return dict(zip(treedef.meta, items, strict=True))  # type: ignore[call-overload]
+    return node(kind, treedef.meta, items)
+
+
+def node(kind: Any, meta: Any, items: Sequence[Any]) -> Any:
+    """A node of a class other than tuple, list and dict, with these children."""
+    if kind in _BUILTIN:
+        return _BUILTIN[kind][1](meta, items)
     if kind in _registered:
-        return _registered[kind][1](treedef.meta, items)
+        return _registered[kind][1](meta, items)
     if issubclass(kind, tuple):
         return kind._make(items)
     made = object.__new__(kind)
-    for name, item in zip(treedef.meta, items, strict=True):  # type: ignore[call-overload]
+    for name, item in zip(meta, items, strict=True):
         object.__setattr__(made, name, item)
     return made
+
+
+def is_registered(kind: type) -> bool:
+    """Whether the class came through `register`."""
+    return kind in _registered
+
+
+def _defaultdict(meta: Any, items: Sequence[Any]) -> Any:
+    return defaultdict(meta[0], zip(meta[1:], items, strict=True))
+
+
+#: Classes of Python's own: to children and metadata, and back.
+_BUILTIN: dict[Any, tuple[Callable[[Any], tuple[Sequence[Any], Hashable]], Callable[[Any, Sequence[Any]], Any]]] = {
+    OrderedDict: (
+        lambda x: (list(x.values()), tuple(x)),
+        lambda meta, items: OrderedDict(zip(meta, items, strict=True)),
+    ),
+    defaultdict: (lambda x: (list(x.values()), (x.default_factory, *x)), _defaultdict),
+    deque: (lambda x: (list(x), x.maxlen), lambda meta, items: deque(items, meta)),
+    set: (lambda x: ((), frozenset([(type(i), i) for i in x])), lambda meta, items: {i for _, i in meta}),
+    SimpleNamespace: (
+        lambda x: (list(vars(x).values()), tuple(vars(x))),
+        lambda meta, items: SimpleNamespace(**dict(zip(meta, items, strict=True))),
+    ),
+}
 
 
 def paths(treedef: TreeDef, name: str = "") -> list[str]:
@@ -171,9 +237,11 @@ def paths(treedef: TreeDef, name: str = "") -> list[str]:
         return [name]
     found: list[str] = []
     meta: Any = treedef.meta if isinstance(treedef.meta, tuple) else ()
+    if treedef.kind is defaultdict:
+        meta = meta[1:]
     for k, child in enumerate(treedef.children):
         key = meta[k] if k < len(meta) else k
-        if treedef.kind is not dict and isinstance(key, str):
+        if treedef.kind not in (dict, OrderedDict) and isinstance(key, str):
             inner = f"{name}.{key}" if name else key
         else:
             inner = f"{name}[{key!r}]"

@@ -14,7 +14,8 @@ from jitgraph.ir.types import IndexMap
 from jitgraph.pytree import unflatten
 from jitgraph.tensor import Tensor, plain, view_array
 from jitgraph.tracing.capture import Trace
-from jitgraph.tracing.hidden import MISSING
+from jitgraph.tracing.capture_mode import Assumption
+from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Live
 from jitgraph.tracing.leaves import Key, leaf_type
 
 
@@ -38,15 +39,25 @@ RUN_PLAIN: Final = Outcome("RUN_PLAIN")
 Env = dict[str, int]
 
 
+class OtherPath:
+    """The call takes another way than the trace assumed: `path` is what is known of it."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: tuple[bool, ...]) -> None:
+        self.path = path
+
+
 class Plain:
     """A specialisation that could not be compiled: its calls run in plain Python (`fallback="eager"`)."""
 
-    __slots__ = ("reason",)
+    __slots__ = ("path", "reason")
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, path: tuple[bool, ...] = ()) -> None:
         self.reason = reason
+        self.path = path
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def __call__(self, leaves: Sequence[Any], call: Call = NO_CALL) -> Any:
         return RUN_PLAIN
 
 
@@ -70,6 +81,8 @@ class Specialisation:
         self._direct = trace.arg_leaves == tuple(range(len(keys))) and not any(key[0] == "tensor" for key in keys)
         self._conditional = bool(trace.leaf_values or trace.guards_python or trace.also_arguments)
         self._hidden = trace.hidden
+        self.path = trace.path
+        self._assumptions = {k: s.call.number for k, s in enumerate(self.graph.sites) if type(s.call) is Assumption}
         self._sizes = [(s.name, s.arg, s.axis) for s in self.graph.symbols.values() if s.origin == "arg"]
         self._recipes = [_recipe(r) for r in self.graph.results]
         #: Views come after the results they are views of.
@@ -82,20 +95,23 @@ class Specialisation:
             and not self.graph.results[0].tensor
         )
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
-        """The result of the call, MISS or RUN_PLAIN.
+    def __call__(self, leaves: Sequence[Any], call: Call = NO_CALL) -> Any:
+        """The result of the call, MISS, RUN_PLAIN or an `OtherPath`.
+
+        Args:
+            leaves: the leaves of `call`, which is `(args, kwargs)`.
 
         Raises:
             whatever the function raises.
         """
         trace = self.trace
-        if self._conditional and not trace.holds(leaves):
+        if self._conditional and not trace.holds(leaves, call):
             return MISS
         args = leaves if self._direct else [plain(leaves[k]) for k in self._arg_leaves]
         if self._hidden:
             args = list(args)
             for h in self._hidden:
-                value = h.get()
+                value = h.place.get(call)
                 if value is MISSING or leaf_type(value) != h.key:
                     return MISS
                 args.append(plain(value))
@@ -106,13 +122,16 @@ class Specialisation:
             if frame is None:
                 return MISS
             made = self._run(frame)
-        except self._deoptimise:
-            return RUN_PLAIN
+        except self._deoptimise as other:
+            number = self._assumptions.get(other.args[1]) if self._assumptions and len(other.args) > 1 else None
+            if number is None:
+                return RUN_PLAIN
+            return OtherPath((*self.path[:number], not self.path[number]))
         if self._single:
             return made[0]
-        return self._result(made, args)
+        return self._result(made, args, call)
 
-    def _result(self, made: Sequence[Any], args: Sequence[Any]) -> Any:
+    def _result(self, made: Sequence[Any], args: Sequence[Any], call: Call) -> Any:
         env: Env = {name: args[arg].shape[axis] for name, arg, axis in self._sizes}
         for name, slot in self._exported.items():
             env[name] = int(made[slot])
@@ -120,14 +139,22 @@ class Specialisation:
         for k in self._order:
             r, recipe = self.graph.results[k], self._recipes[k]
             value = made[r.index] if recipe is None else recipe(made, args, leaves, env)
+            if type(value) is Live:
+                value = value.place.get(call)
             leaves[k] = Tensor(value) if r.tensor and type(value) is not Tensor else value
-        count = self.trace.out_tree.count
-        for replay in self.trace.replays:
-            if replay.tree is None:
-                replay.place.delete()
-            else:
-                replay.place.set(unflatten(replay.tree, leaves[replay.first : replay.first + replay.count]))
-        return unflatten(self.trace.out_tree, leaves[:count])
+        result = unflatten(self.trace.out_tree, leaves[: self.trace.out_tree.count])
+        replay_stores(self.trace, leaves, call)
+        return result
+
+
+def replay_stores(trace: Trace, leaves: Sequence[Any], call: Call) -> None:
+    """Repeat what the function stores outside: all places are found before the first store moves one."""
+    owners = [replay.place.owner_of(call) for replay in trace.replays]
+    for replay, owner in zip(trace.replays, owners, strict=True):
+        if replay.tree is None:
+            replay.place.remove(owner)
+        else:
+            replay.place.put(owner, unflatten(replay.tree, leaves[replay.first : replay.first + replay.count]))
 
 
 def export_symbols(graph: Graph) -> dict[str, int]:

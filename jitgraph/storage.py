@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.opdef import OpDef
 from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
 
-#: One step of a chain of views: an affine map, or the sizes of a reshape that is a view.
-Step: TypeAlias = IndexMap | Shape
+#: One step of a chain of views: an affine map, the sizes of a reshape that is a view, or a part of complex numbers.
+Part: TypeAlias = Literal["real", "imag"]
+Step: TypeAlias = IndexMap | Shape | Part
 
 
 class Mode(Protocol):
@@ -152,6 +153,8 @@ _PYTHON_KINDS: dict[type, Kind] = {bool: "py_bool", int: "py_int", float: "py_fl
 def view_array(array: Any, step: Step) -> Any:
     """The NumPy view that one step makes of an ndarray; a NumPy scalar is viewed as a 0-d array."""
     array = np.asarray(array)
+    if isinstance(step, str):
+        return array.real if step == "real" else array.imag
     if not isinstance(step, IndexMap):
         return array.reshape(step)
     strides = [0] * len(step.shape)

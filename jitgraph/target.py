@@ -18,6 +18,8 @@ _VECTOR_BYTES: tuple[tuple[str, int], ...] = (
     (r"x86-64-v4|znver[4-9]|skylake-avx512|cascadelake|icelake.*|sapphirerapids|graniterapids|emeraldrapids", 64),
     (r"x86-64-v3|haswell|broadwell|skylake|alderlake|raptorlake|znver[1-3]", 32),
 )
+#: Architectures, besides x86 with F16C, that convert float16 in hardware.
+_HALF_TRIPLES = ("aarch64", "arm64")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -29,6 +31,7 @@ class Target:
         cpu, features: as LLVM writes them; `features` is empty where the name says it all.
         vector_bytes: width of the widest vector registers.
         has_fma: multiply-add with one rounding in hardware.
+        has_half: conversions between float16 and float32 in hardware (F16C, AArch64).
         has_masks: masked loads, gathers and blends at full speed (AVX-512, SVE).
         l1_bytes, l2_bytes, l3_bytes: data caches, one core's view.
     """
@@ -42,6 +45,7 @@ class Target:
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
     l3_bytes: int = 16 << 20
+    has_half: bool = False
 
     @property
     def has_avx512(self) -> bool:
@@ -72,7 +76,9 @@ def named(cpu: str) -> Target:
     triple = llvm.get_process_triple()
     fma = width > 16 or not triple.startswith(("x86_64", "i686"))
     l1, l2, l3 = _cache_bytes()
-    return Target(cpu, "", triple, width, has_fma=fma, has_masks=width == 64, l1_bytes=l1, l2_bytes=l2, l3_bytes=l3)
+    half = width > 16 if triple.startswith(("x86_64", "i686")) else triple.startswith(_HALF_TRIPLES)
+    masks = width == 64
+    return Target(cpu, "", triple, width, fma, masks, l1_bytes=l1, l2_bytes=l2, l3_bytes=l3, has_half=half)
 
 
 @cache
@@ -84,11 +90,11 @@ def _detect() -> Target:
     if triple.startswith(("x86_64", "i686")):
         masks = all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq", "avx512bw"))
         width = 64 if masks else 32 if features.get("avx2") else 16
-        fma = bool(features.get("fma"))
+        fma, half = bool(features.get("fma")), bool(features.get("f16c"))
     else:
-        masks, width, fma = False, 16, True
+        masks, width, fma, half = False, 16, True, triple.startswith(_HALF_TRIPLES)
     l1, l2, l3 = _cache_bytes()
-    return Target(llvm.get_host_cpu_name(), features.flatten(), triple, width, fma, masks, l1, l2, l3)
+    return Target(llvm.get_host_cpu_name(), features.flatten(), triple, width, fma, masks, l1, l2, l3, half)
 
 
 @cache

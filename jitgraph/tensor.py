@@ -38,6 +38,7 @@ from jitgraph.storage import (
     EAGER,
     EagerMode,
     Mode,
+    Part,
     Ratio,
     Step,
     Storage,
@@ -575,6 +576,11 @@ def view_of(x: Tensor, map: IndexMap, writable: bool = True) -> Tensor:
     else:
         steps = (*steps, map)
     return _view(x, steps, writable)
+
+
+def part_of(x: Tensor, part: Part) -> Tensor:
+    """The view of the real or the imaginary parts of a complex array."""
+    return _view(x, (*x._steps, part))
 
 
 def _view(x: Tensor, steps: tuple[Step, ...], writable: bool = True) -> Tensor:

@@ -91,6 +91,8 @@ class Assembler:
         block: label of the block being written, for phis.
         has_fma: whether the target multiplies and adds with one rounding in hardware. `fma` is exact either way (a
             library call per lane without it); `muladd` and the recipes of `vecmath` choose by this flag.
+        has_half: whether the target converts between half and float in hardware; elsewhere `half_to_float` and
+            `float_to_half` are integer code.
         has_avx512: whether x86's AVX-512 instructions are there (F, DQ, VL), for which `vecmath` has shorter recipes.
         library: how `library_call` calls C's mathematical functions; None means by name, through a declaration.
         flags: fast-math flags for every floating-point instruction that follows, such as `"reassoc contract"`.
@@ -98,16 +100,23 @@ class Assembler:
 
     __slots__ = (
         *("_count", "_declared", "_flags", "_open", "_phis", "_splats"),
-        *("block", "has_avx512", "has_fma", "library", "lines"),
+        *("block", "has_avx512", "has_fma", "has_half", "library", "lines"),
     )
 
     def __init__(
-        self, *, has_fma: bool = True, has_avx512: bool = False, flags: str = "", entry: str = "entry"
+        self,
+        *,
+        has_fma: bool = True,
+        has_avx512: bool = False,
+        has_half: bool = False,
+        flags: str = "",
+        entry: str = "entry",
     ) -> None:
         self.lines: list[str] = [f"{entry}:"]
         self.block = entry
         self.has_fma = has_fma
         self.has_avx512 = has_avx512
+        self.has_half = has_half
         self.library: Callable[[str, str, Sequence[V]], V] | None = None
         self._flags = f"{flags} " if flags else ""
         self._count = 0
@@ -510,6 +519,51 @@ class Assembler:
     def fptrunc(self, x: V, ty: str) -> V:
         """To a narrower float, rounded to nearest"""
         return self._cast("fptrunc", x, ty)
+
+    def half_to_float(self, x: V) -> V:
+        """Half to float, exact; without hardware a product with 2^112 puts the exponent right, of subnormals too."""
+        if self.has_half:
+            return self._cast("fpext", x, "float")
+        bits = self.zext(self.bitcast(x, "i16"), "i32")
+        magnitude = self.shl(self.and_(bits, self.like(0x7FFF, bits)), self.like(13, bits))
+        with self.strict():
+            scaled = self.bitcast(self.fmul(self.bitcast(magnitude, "float"), self.const(2.0**112, "float")), "i32")
+        special = self.icmp("uge", magnitude, self.like(0x7C00 << 13, magnitude))  # infinite or NaN
+        scaled = self.select(special, self.or_(magnitude, self.like(0xFF << 23, magnitude)), scaled)
+        sign = self.shl(self.and_(bits, self.like(0x8000, bits)), self.like(16, bits))
+        return self.bitcast(self.or_(scaled, sign), "float")
+
+    def float_to_half(self, x: V) -> V:
+        """Float to half, rounded to nearest, ties to even; without hardware the sums do the rounding."""
+        if self.has_half:
+            return self._cast("fptrunc", x, "half")
+        bits = self.bitcast(x, "i32")
+        sign = self.and_(bits, self.like(-(2**31), bits))
+        magnitude = self.xor(bits, sign)
+        odd = self.and_(self.lshr(magnitude, self.like(13, bits)), self.like(1, bits))
+        rebiased = self.add(self.add(magnitude, self.like(0xFFF - (112 << 23), bits)), odd)
+        normal = self.lshr(rebiased, self.like(13, bits))
+        half = self.const(0.5, "float")  # its last place is that of a subnormal half
+        with self.strict():
+            sum_ = self.bitcast(self.fadd(self.bitcast(magnitude, "float"), half), "i32")
+        tiny = self.sub(sum_, self.like(126 << 23, bits))
+        found = self.select(self.icmp("ult", magnitude, self.like(113 << 23, bits)), tiny, normal)
+        nan = self.icmp("ugt", magnitude, self.like(0xFF << 23, bits))
+        special = self.select(nan, self.like(0x7E00, bits), self.like(0x7C00, bits))
+        found = self.select(self.icmp("uge", magnitude, self.like(143 << 23, bits)), special, found)
+        found = self.or_(found, self.lshr(sign, self.like(16, bits)))
+        return self.bitcast(self.trunc_int(found, "i16"), "half")
+
+    def double_to_half(self, x: V) -> V:
+        """Double to half, rounded once: through a float rounded to odd, which keeps what was lost in its last bit."""
+        with self.strict():
+            nearest = self._cast("fptrunc", x, "float")
+            back = self._cast("fpext", nearest, "double")
+            inexact = self.fcmp("one", back, x)
+            beyond = self.fcmp("ogt", self.fabs(back), self.fabs(x))
+            bits = self.bitcast(nearest, "i32")
+            bits = self.sub(bits, self.zext(beyond, "i32"))
+            return self.float_to_half(self.bitcast(self.or_(bits, self.zext(inexact, "i32")), "float"))
 
     def ptrtoint(self, x: V, ty: str = "i64") -> V:
         """The address as an integer"""

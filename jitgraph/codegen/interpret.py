@@ -31,6 +31,7 @@ from jitgraph.codegen.loops import (
     Library,
     Load,
     Operand,
+    Pair,
     Part,
     Program,
     Reduce,
@@ -44,6 +45,7 @@ from jitgraph.codegen.loops import (
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike, evaluate
 from jitgraph.ir.scalar_eval import NumpyScalar
+from jitgraph.ops.reduction_plan import chunks_of
 
 _RELATIONS: dict[str, Callable[[int, int], bool]] = {
     "==": lambda a, b: a == b,
@@ -114,7 +116,7 @@ def run_program(
         for b, table in p.tables:
             run.buffers[b.name] = memory_of(np.ascontiguousarray(table))
         for var, slot in p.entry_scalars:
-            run.values[var.name] = var.dtype.type(args[slot])
+            run.assign(var, args[slot])
         run.body(p.entry)
         return results
 
@@ -150,7 +152,24 @@ class _Run:
         self.values: dict[str, Any] = {}
         self.symbols: dict[str, int] = {}
         self.buffers: dict[str, Memory] = {}
+        #: Results of host calls that asked for sizes first, by site.
+        self.waiting: dict[int, Any] = {}
         self.scalar = NumpyScalar()
+
+    def boxed(self, x: Operand | Pair) -> Any:
+        """A scalar, a complex one as a whole."""
+        if isinstance(x, Pair):
+            return np.array([self.operand(x.real), self.operand(x.imag)]).view(x.dtype)[0]
+        return self.operand(x)
+
+    def assign(self, x: Var | Pair, value: Any) -> None:
+        """Give a scalar its value, a complex one to its parts."""
+        if isinstance(x, Var):
+            self.values[x.name] = x.dtype.type(value)
+            return
+        for part, number in zip((x.real, x.imag), (value.real, value.imag), strict=True):
+            assert isinstance(part, Var)
+            self.values[part.name] = part.dtype.type(number)
 
     def operand(self, x: Operand) -> Any:
         return self.values[x.name] if isinstance(x, Var) else np.asarray(x.value).astype(x.dtype)[()]
@@ -181,9 +200,17 @@ class _Run:
         elif isinstance(s, Bind):
             symbols[s.symbol] = int(self.operand(s.value))
         elif isinstance(s, Load):
-            values[s.var.name] = self.element(s.buffer, s.index)[0]
+            element = self.element(s.buffer, s.index)
+            if s.imag is None:
+                values[s.var.name] = element[0]
+            else:
+                values[s.var.name], values[s.imag.name] = element.view(s.var.dtype)
         elif isinstance(s, Store):
-            self.element(s.buffer, s.index)[0] = self.operand(s.value)
+            element = self.element(s.buffer, s.index)
+            if s.imag is None:
+                element[0] = self.operand(s.value)
+            else:
+                element.view(s.value.dtype)[:] = self.operand(s.value), self.operand(s.imag)
         elif isinstance(s, For):
             inits = [self.operand(c.init) for c in s.carried]
             for c, value in zip(s.carried, inits, strict=True):
@@ -262,7 +289,8 @@ class _Run:
         for part, found in zip(s.parts, elements, strict=True):
             init = None if part.init is None else self.operand(part.init)
             chunk = None if part.chunk is None else self.dim(part.chunk)
-            self.values[part.result.name] = reduce_values(part, found, init, chunk)
+            period = None if part.period is None else self.dim(part.period)
+            self.values[part.result.name] = reduce_values(part, found, init, chunk, period)
 
     def alloc(self, s: Alloc) -> None:
         if s.scope == "scratch":
@@ -311,16 +339,25 @@ class _Run:
         return np.ndarray(shape, b.dtype, memory.data.data, memory.origin, strides)
 
     def host(self, s: Host) -> None:
-        inputs = [self.view(x).copy() if isinstance(x, Buffer) else self.operand(x) for x in s.inputs]
-        answer = self.hosts[s.site](*inputs)
+        if s.waiting:
+            answer = self.waiting.pop(s.site)
+        else:
+            inputs = [self.view(x).copy() if isinstance(x, Buffer) else self.boxed(x) for x in s.inputs]
+            answer = self.hosts[s.site](*inputs)
+        if s.sizes:
+            answers = answer if isinstance(answer, tuple) else (answer,)
+            self.waiting[s.site] = answer
+            for x, (k, axis) in zip(s.outputs, s.sizes, strict=True):
+                self.values[x.name] = np.int64(np.shape(answers[k])[axis])
+            return
         for x, value in zip(s.outputs, answer if len(s.outputs) > 1 else (answer,), strict=False):
             if isinstance(x, Buffer):
                 self.view(x)[...] = value
             else:
-                self.values[x.name] = x.dtype.type(value)
+                self.assign(x, value)
 
     def box(self, s: SetResult) -> Any:
-        value, kind = self.operand(s.value), self.interface.results[s.slot].kind
+        value, kind = self.boxed(s.value), self.interface.results[s.slot].kind
         if kind == "np_scalar" or (kind == "maybe_np_float" and s.is_numpy is not None and self.operand(s.is_numpy)):
             return value
         return value.item()
@@ -329,29 +366,34 @@ class _Run:
 # --- reductions -----------------------------------------------------------------------------------------------------
 
 
-def pairwise(a: Sequence[Any], dtype: np.dtype) -> Any:
-    """NumPy's sum of floats: eight accumulators in leaves of at most 128, halves added recursively."""
+def pairwise(a: Sequence[Any], dtype: np.dtype, width: int = 8) -> Any:
+    """NumPy's sum of floats: eight accumulators in leaves of at most 128, halves added recursively.
+
+    A part of complex numbers has four, and leaves of 64.
+    """
     n = len(a)
-    if n < 8:
+    if n < width:
         total = dtype.type(-0.0)
         for value in a:
             total = total + value
         return total
-    if n <= 128:
-        full = n - n % 8
-        acc = list(a[:8])
-        for i in range(8, full, 8):
-            acc = [x + y for x, y in zip(acc, a[i : i + 8], strict=True)]
-        total = ((acc[0] + acc[1]) + (acc[2] + acc[3])) + ((acc[4] + acc[5]) + (acc[6] + acc[7]))
+    if n <= 16 * width:
+        full = n - n % width
+        acc = list(a[:width])
+        for i in range(width, full, width):
+            acc = [x + y for x, y in zip(acc, a[i : i + width], strict=True)]
+        while len(acc) > 1:
+            acc = [x + y for x, y in zip(acc[::2], acc[1::2], strict=True)]
+        total = acc[0]
         for value in a[full:]:
             total = total + value
         return total
     half = n // 2
-    half -= half % 8
-    return pairwise(a[:half], dtype) + pairwise(a[half:], dtype)
+    half -= half % width
+    return pairwise(a[:half], dtype, width) + pairwise(a[half:], dtype, width)
 
 
-def reduce_values(p: Part, values: list[Any], init: Any, chunk: int | None) -> Any:
+def reduce_values(p: Part, values: list[Any], init: Any, chunk: int | None, period: int | None = None) -> Any:
     """What a part makes of its values."""
     dtype = p.value.dtype
     if p.kind in ("argmax", "argmin"):
@@ -359,9 +401,9 @@ def reduce_values(p: Part, values: list[Any], init: Any, chunk: int | None) -> A
         return np.int64(function(np.array(values, dtype)) if values else 0)
     if p.order == "pairwise":
         total = dtype.type(-0.0) if init is None else init
-        step = max(len(values) if chunk is None else chunk, 1)
-        for start in range(0, max(len(values), 1), step):
-            total = total + pairwise(values[start : start + step], dtype)
+        size = len(values)
+        for start, stop in chunks_of(size, chunk or size, period or size) if size else [(0, 0)]:
+            total = total + pairwise(values[start:stop], dtype, p.width)
         return total
     total = init
     for value in values:

@@ -14,9 +14,9 @@ import numpy as np
 from jitgraph.abi import SLOT_BYTES, SLOT_DATA, SLOT_DIMS, SLOT_STRIDES, Status
 from jitgraph.codegen.assembler import Assembler, V
 from jitgraph.codegen.llvm_append import append_parts, emit_append
-from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_library, emit_set_result
+from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_library, emit_set_result, load_scalar
 from jitgraph.codegen.llvm_control import emit_check, emit_for, emit_if, emit_while
-from jitgraph.codegen.llvm_function import I64, MEMORY_TYPES, TYPES, FunctionEmitter, Memory
+from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Memory
 from jitgraph.codegen.llvm_memory import emit_alloc, emit_free, emit_load, emit_store, emit_swap, set_buffer
 from jitgraph.codegen.llvm_reduce import emit_reduce
 from jitgraph.codegen.llvm_scalar import emit_dim_value, emit_let
@@ -184,9 +184,8 @@ class ModuleEmitter:
         for k, (buffer, array) in enumerate(p.tables):
             self.globals.append(_table(f"table{k}", array))
             set_buffer(f, buffer, V(f"@table{k}", "ptr"), 0)
-        for var, slot in p.entry_scalars:
-            loaded = a.load(a.gep(args, slot * SLOT_BYTES, "i8"), MEMORY_TYPES[var.dtype], align=8)
-            f.values[var.name] = f.from_memory(loaded, var.dtype)
+        for scalar, slot in p.entry_scalars:
+            load_scalar(f, scalar, args, slot * SLOT_BYTES)
         f.statements(p.entry)
         a.ret(V("0", "i32"))
         text = self._body(f, "ptr %ctx, ptr %args, ptr %results, ptr %dims, ptr %scratch")

@@ -34,6 +34,8 @@ def append_parts(s: For) -> tuple[list[Stmt], If, str] | None:
     place = places[0]
     for x in branch.then:
         if isinstance(x, Store):
+            if x.imag is not None:
+                return None
             offset = sum((i * t for i, t in zip(x.index, x.buffer.strides, strict=True)), 0)
             split = split_linear(offset, place)
             if split is None or split[0] != x.buffer.dtype.itemsize or s.symbol in symbols(split[1]):

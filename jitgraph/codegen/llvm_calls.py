@@ -12,7 +12,7 @@ from jitgraph.abi import (
 )
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, TYPES, FunctionEmitter
-from jitgraph.codegen.loops import Address, Buffer, CallKernel, Const, Host, Library, SetResult, Var
+from jitgraph.codegen.loops import Address, Buffer, CallKernel, Const, Host, Library, Operand, Pair, SetResult, Var
 from jitgraph.errors import InternalError
 
 
@@ -65,15 +65,31 @@ def emit_host(f: FunctionEmitter, s: Host) -> None:
     a = f.a
     inputs = _slots(f, s.inputs)
     outputs = _slots(f, s.outputs)
-    status = a.call_pointer(f.context_field(CONTEXT_HOST), "i32", [CONTEXT, V(str(s.site), I64), inputs, outputs])
+    site = V(str(~s.site if s.waiting else s.site), I64)
+    status = a.call_pointer(f.context_field(CONTEXT_HOST), "i32", [CONTEXT, site, inputs, outputs])
     leave_unless_zero(f, status)
     for k, x in enumerate(s.outputs):
-        if isinstance(x, Var):
-            loaded = a.load(a.gep(outputs, k * SLOT_BYTES, "i8"), MEMORY_TYPES[x.dtype], align=8)
-            f.values[x.name] = f.from_memory(loaded, x.dtype)
+        if not isinstance(x, Buffer):
+            load_scalar(f, x, outputs, k * SLOT_BYTES)
 
 
-def _slots(f: FunctionEmitter, items: tuple[Buffer | Var | Const, ...]) -> V:
+def load_scalar(f: FunctionEmitter, x: Var | Pair, slots: V, at: int) -> None:
+    """Take a scalar out of the slot that begins `at` bytes into `slots`; of a complex one both parts."""
+    for k, part in enumerate((x,) if isinstance(x, Var) else (x.real, x.imag)):
+        assert isinstance(part, Var)
+        size = part.dtype.itemsize if k else 0
+        loaded = f.a.load(f.a.gep(slots, at + size, "i8"), MEMORY_TYPES[part.dtype], align=4 if k else 8)
+        f.values[part.name] = f.from_memory(loaded, part.dtype)
+
+
+def _store_scalar(f: FunctionEmitter, x: Operand | Pair, slots: V, at: int) -> None:
+    """Put a scalar into a slot."""
+    for k, part in enumerate((x.real, x.imag) if isinstance(x, Pair) else (x,)):
+        size = part.dtype.itemsize if k else 0
+        f.a.store(f.to_memory(f.operand(part)), f.a.gep(slots, at + size, "i8"), align=4 if k else 8)
+
+
+def _slots(f: FunctionEmitter, items: tuple[Buffer | Operand | Pair, ...]) -> V:
     a = f.a
     slots = f.alloca("i8", max(1, len(items)) * SLOT_BYTES, align=16)
     for k, x in enumerate(items):
@@ -83,9 +99,13 @@ def _slots(f: FunctionEmitter, items: tuple[Buffer | Var | Const, ...]) -> V:
             a.store(_array(f, x.shape), a.gep(slots, at + SLOT_DIMS, "i8"), align=8)
             a.store(_array(f, x.strides), a.gep(slots, at + SLOT_STRIDES, "i8"), align=8)
             a.store(V("0", I64), a.gep(slots, at + SLOT_FLAGS, "i8"), align=8)
-        elif x.name in f.values if isinstance(x, Var) else True:
-            a.store(f.to_memory(f.operand(x)), a.gep(slots, at, "i8"), align=8)
+        elif all(part.name in f.values for part in _vars(x)):
+            _store_scalar(f, x, slots, at)
     return slots
+
+
+def _vars(x: Operand | Pair) -> tuple[Var, ...]:
+    return tuple(p for p in ((x.real, x.imag) if isinstance(x, Pair) else (x,)) if isinstance(p, Var))
 
 
 def _array(f: FunctionEmitter, dims: tuple[object, ...]) -> V:
@@ -100,6 +120,6 @@ def emit_set_result(f: FunctionEmitter, s: SetResult) -> None:
     if f.module.results is None:
         raise InternalError("a kernel cannot set a result of the entry")
     pointer = f.a.gep(f.module.results, s.slot * SLOT_BYTES, "i8")
-    f.a.store(f.to_memory(f.operand(s.value)), pointer, align=8)
+    _store_scalar(f, s.value, pointer, 0)
     if s.is_numpy is not None:
         f.a.store(f.to_memory(f.operand(s.is_numpy)), f.a.gep(pointer, 8, "i8"), align=8)

@@ -10,7 +10,7 @@ branch run under their masks, a loop runs until no lane is left, and what it car
 from __future__ import annotations
 
 from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
-from jitgraph.codegen.assembler import COLD, V
+from jitgraph.codegen.assembler import COLD, FLOAT_BITS, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
 from jitgraph.codegen.loops import Carry, Check, Const, For, If, Stmt, Var, While
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, varying
@@ -406,13 +406,14 @@ def emit_check(f: FunctionEmitter, s: Check) -> None:
 def error_value(f: FunctionEmitter, value: V, x: Var | Const) -> V:
     """A scalar as the int64 of `context.error_values`: integers as they are, floats as the bits of a float64."""
     if x.dtype.kind == "f":
-        wide = value if value.ty == "double" else f.a.fpext(value, "double")
+        wide = f.a.half_to_float(value) if value.ty == "half" else value
+        wide = wide if wide.ty == "double" else f.a.fpext(wide, "double")
         return f.a.bitcast(wide, I64)
     return f.as_i64(value, x.dtype)
 
 
 def zero(ty: str, lanes: int = 1) -> V:
-    return V("zeroinitializer", ty, lanes) if lanes > 1 else V("0.0" if ty in ("float", "double") else "0", ty)
+    return V("zeroinitializer", ty, lanes) if lanes > 1 else V("0.0" if ty in FLOAT_BITS else "0", ty)
 
 
 __all__ = ["TYPES", "VectorBody", "emit_check", "emit_for", "emit_if", "emit_while", "lanes_for", "tail_mask", "zero"]

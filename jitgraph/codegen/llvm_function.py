@@ -33,9 +33,11 @@ TYPES: dict[np.dtype, str] = {
     dtypes.BOOL: "i1",
     dtypes.I8: "i8", dtypes.I16: "i16", dtypes.I32: "i32", dtypes.I64: "i64",
     dtypes.U8: "i8", dtypes.U16: "i16", dtypes.U32: "i32", dtypes.U64: "i64",
-    dtypes.F32: "float", dtypes.F64: "double",
+    dtypes.F16: "half", dtypes.F32: "float", dtypes.F64: "double",
 }  # fmt: skip
-MEMORY_TYPES: dict[np.dtype, str] = {**TYPES, dtypes.BOOL: "i8"}
+MEMORY_TYPES: dict[np.dtype, str] = {
+    **TYPES, dtypes.BOOL: "i8", dtypes.F16: "i16", dtypes.C64: "[2 x float]", dtypes.C128: "[2 x double]",
+}  # fmt: skip
 I64 = "i64"
 CONTEXT = V("%ctx", "ptr")
 
@@ -84,7 +86,10 @@ class FunctionEmitter:
     def __init__(self, module: ModuleEmitter, swaps: dict[int, frozenset[str]] | None = None) -> None:
         self.module = module
         self.target: Target = module.target
-        self.a = Assembler(has_fma=self.target.has_fma, has_avx512=self.target.has_avx512, flags=module.flags)
+        t = self.target
+        self.a = Assembler(
+            has_fma=t.has_fma, has_avx512=t.has_avx512, has_half=t.has_half, flags=module.flags
+        )
         self.a.lines.append("")
         self.values: dict[str, V] = {}
         self.symbols: dict[str, V] = {}
@@ -155,11 +160,15 @@ class FunctionEmitter:
         return self.a.sext(x, I64) if dtype.kind == "i" else self.a.zext(x, I64)
 
     def to_memory(self, x: V) -> V:
-        """x as it is stored: a bool as a byte."""
+        """x as it is stored: a bool as a byte, a half as its bits."""
+        if x.ty == "half":
+            return self.a.bitcast(x, "i16")
         return self.a.zext(x, "i8") if x.ty == "i1" else x
 
     def from_memory(self, x: V, dtype: np.dtype) -> V:
         """What was loaded as `MEMORY_TYPES[dtype]`."""
+        if dtype == dtypes.F16:
+            return self.a.bitcast(x, "half")
         return self.a.icmp("ne", x, self.a.like(0, x)) if dtype.kind == "b" else x
 
     def any_active(self, x: V) -> V:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from jitgraph import dtypes
 from jitgraph.abi import CONTEXT_ALLOC, CONTEXT_ERROR_SITE, CONTEXT_FREE, CONTEXT_RESULT, Status
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, FunctionEmitter, Memory
@@ -58,6 +61,9 @@ def _strided(f: FunctionEmitter, buffer: Buffer, first: V, step: DimLike) -> V:
 
 
 def emit_load(f: FunctionEmitter, s: Load) -> None:
+    if s.imag is not None:
+        emit_load_pair(f, s)
+        return
     a, buffer = f.a, s.buffer
     ty, size = MEMORY_TYPES[buffer.dtype], buffer.dtype.itemsize
     if f.lanes == 1:
@@ -92,7 +98,7 @@ def _uniform_load(f: FunctionEmitter, s: Load, offset: DimLike) -> V:
 
     depth = max(f.depth_of(offset), f.buffer_depth(buffer.name))
     if f.hoist_loads is not None and depth < f.depth and buffer.name not in f.hoist_loads:
-        return f.remember(("load", buffer.name, offset), f.depth - 1, load)
+        return f.remember(("load", buffer.name, buffer.dtype, offset), f.depth - 1, load)
     if not f.divergent:
         return load()
     assert f.mask is not None  # perhaps no lane is on, and the address is out of bounds: read a dummy then
@@ -101,6 +107,76 @@ def _uniform_load(f: FunctionEmitter, s: Load, offset: DimLike) -> V:
         dummy = f.entry_memo["dummy"] = f.in_entry(lambda: _zeroed(f))
     pointer = a.select(a.any_lane(f.mask), f.pointer(buffer, offset), dummy)
     return f.from_memory(a.load(pointer, ty, align=size), buffer.dtype)
+
+
+# --- complex elements: their parts lie side by side, so that whole vectors are twice as wide and taken apart ----------
+
+
+def emit_load_pair(f: FunctionEmitter, s: Load) -> None:
+    a, part = f.a, dtypes.part_of(s.buffer.dtype)
+    ty, size = MEMORY_TYPES[part], part.itemsize
+    assert s.imag is not None
+    offset = f.offset(s.buffer, s.index)
+    if f.lanes == 1:
+        places = [f.pointer(s.buffer, offset + at) for at in (0, size)]
+        real, imag = (a.load(place, ty, align=size) for place in places)
+    elif not f.varies(offset):
+        parts = Buffer(s.buffer.name, part, s.buffer.shape, s.buffer.strides)
+        real, imag = (_uniform_load(f, Load(s.var, parts, s.index), offset + at) for at in (0, size))
+    else:
+        how, pointer = access(f, s.buffer, s.index)
+        if how == "gather":
+            mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
+            real, imag = (
+                a.gather(place, mask, a.const(0, ty, f.lanes), align=size) for place in (pointer, _next(f, pointer, part))
+            )
+        else:
+            if f.mask is None:
+                both = a.load(pointer, ty, lanes=2 * f.lanes, align=size)
+            else:
+                both = a.masked_load(pointer, _twice(f, how), a.const(0, ty, 2 * f.lanes), align=size)
+            lanes = range(f.lanes) if how == "vector" else range(f.lanes - 1, -1, -1)
+            real = a.shuffle(both, None, [2 * k for k in lanes])
+            imag = a.shuffle(both, None, [2 * k + 1 for k in lanes])
+    f.values[s.var.name], f.values[s.imag.name] = real, imag
+
+
+def emit_store_pair(f: FunctionEmitter, s: Store) -> None:
+    a, part = f.a, dtypes.part_of(s.buffer.dtype)
+    size = part.itemsize
+    assert s.imag is not None
+    real, imag = f.operand(s.value), f.operand(s.imag)
+    if f.lanes == 1:
+        offset = f.offset(s.buffer, s.index)
+        for x, at in ((real, 0), (imag, size)):
+            a.store(x, f.pointer(s.buffer, offset + at), align=size)
+        return
+    how, pointer = access(f, s.buffer, s.index)
+    real, imag = f.wide(real), f.wide(imag)
+    if how in ("gather", "uniform"):
+        mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
+        places = f.wide(pointer)
+        a.scatter(real, places, mask, align=size)
+        a.scatter(imag, _next(f, places, part), mask, align=size)
+        return
+    lanes = range(f.lanes) if how == "vector" else range(f.lanes - 1, -1, -1)
+    both = a.shuffle(real, imag, [at for k in lanes for at in (k, k + f.lanes)])
+    if f.mask is None:
+        a.store(both, pointer, align=size)
+    else:
+        a.masked_store(both, pointer, _twice(f, how), align=size)
+
+
+def _next(f: FunctionEmitter, pointer: V, part: np.dtype) -> V:
+    """The addresses of the imaginary parts behind the real ones."""
+    return f.a.gep(pointer, part.itemsize, "i8")
+
+
+def _twice(f: FunctionEmitter, how: str) -> V:
+    """The mask of the lanes' parts: each lane's bit twice."""
+    a, mask = f.a, f.mask if how == "vector" else _reversed_mask(f)
+    assert mask is not None
+    return f.here(("twice", mask.text), lambda: a.shuffle(mask, None, [k // 2 for k in range(2 * f.lanes)]))
 
 
 def _zeroed(f: FunctionEmitter) -> V:
@@ -116,6 +192,9 @@ def _reversed_mask(f: FunctionEmitter) -> V:
 
 
 def emit_store(f: FunctionEmitter, s: Store) -> None:
+    if s.imag is not None:
+        emit_store_pair(f, s)
+        return
     a, buffer = f.a, s.buffer
     size = buffer.dtype.itemsize
     value = f.to_memory(f.operand(s.value))

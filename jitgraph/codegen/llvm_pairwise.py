@@ -2,7 +2,8 @@
 
 A call on n elements splits at n // 2 rounded down to a multiple of 8 until at most 128 are left. Such a leaf has 8
 accumulators, here the 8 lanes of one vector, added up as ((0+1)+(2+3))+((4+5)+(6+7)), then its last n % 8 elements one
-by one; fewer than 8 elements are added one by one from -0.0. The recursion is a loop with a stack of pending work:
+by one; fewer than 8 elements are added one by one from -0.0. Of a complex sum each part goes so, with 4 accumulators for
+8 and leaves of 64. The recursion is a loop with a stack of pending work:
 the size of a right half, or 0 once the left half's sum waits.
 
 The additions of a leaf depend on one another, but not on those of the leaves before and behind, which the machine has
@@ -22,7 +23,7 @@ from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Level
 from jitgraph.codegen.loops import Part, Reduce, Stmt
 from jitgraph.codegen.loops_walk import summarize
 
-_LEAF = 128
+_LEAF = 16  # accumulators' widths in a leaf
 _WIDTH = 8
 _STACK = 64  # halving a 63-bit size never goes deeper
 _ZERO = V("0", I64)
@@ -92,6 +93,7 @@ class _Sums(NamedTuple):
     parts: list[Part]
     spill: list[V]  # the values of a leaf's last vector
     extras: _Extras
+    width: int  # accumulators of a leaf
 
     def values(self, first: V, mask: V | None) -> list[V]:
         """The parts' values for the vector that begins at `first`."""
@@ -103,15 +105,15 @@ class _Sums(NamedTuple):
         return [f.wide(f.operand(p.value)) for p in self.parts]
 
     def add(self, accumulators: list[V], values: list[V]) -> list[V]:
-        """The 8 lanes of the accumulators plus each 8 lanes of the values, one after the other."""
+        """The lanes of the accumulators plus each as many lanes of the values, one after the other."""
         a = self.f.a
-        for at in range(0, self.body.lanes, _WIDTH):
-            slices = [a.slice_lanes(x, at, _WIDTH) for x in values]
+        for at in range(0, self.body.lanes, self.width):
+            slices = [a.slice_lanes(x, at, self.width) for x in values]
             accumulators = [a.fadd(x, y) for x, y in zip(accumulators, slices, strict=True)]
         return accumulators
 
     def nothing(self) -> list[V]:
-        return [self.f.a.const(-0.0, TYPES[p.value.dtype], _WIDTH) for p in self.parts]
+        return [self.f.a.const(-0.0, TYPES[p.value.dtype], self.width) for p in self.parts]
 
 
 def emit_pairwise(
@@ -127,8 +129,11 @@ def emit_pairwise(
     """
     a = f.a
     extent = f.dim(s.extent)
-    chunk = parts[0].chunk
+    chunk, width = parts[0].chunk, parts[0].width
     step = extent if chunk is None else f.dim(chunk)
+    period = None
+    if parts[0].period is not None:
+        period = a.int_intrinsic("smax", f.dim(parts[0].period), _number(1))
     summary = summarize(body)
     lanes = max(_WIDTH, f.target.lanes(summary.itemsize))
     types = [TYPES[p.value.dtype] for p in parts]
@@ -142,6 +147,7 @@ def emit_pairwise(
         parts,
         [f.alloca(ty, lanes=lanes, align=64) for ty in types],
         _Extras(f, extras(lanes)),
+        width,
     )
     inits = [f.operand(p.init) if p.init is not None else a.const(-0.0, ty) for p, ty in zip(parts, types, strict=True)]
 
@@ -153,6 +159,8 @@ def emit_pairwise(
     size = a.sub(extent, start)
     if chunk is not None:
         size = a.int_intrinsic("smin", size, step)
+        if period is not None:
+            size = a.int_intrinsic("smin", size, a.sub(period, a.srem(start, period)))
 
     # down: split until a leaf is left
     entered = a.block
@@ -161,9 +169,9 @@ def emit_pairwise(
     count = a.phi([(size, entered)])
     top = a.phi([(_ZERO, entered)])
     push, leaf = a.fresh_label("push"), a.fresh_label("leaf")
-    a.condbr(a.icmp("sgt", count, _number(_LEAF)), push, leaf)
+    a.condbr(a.icmp("sgt", count, _number(_LEAF * width)), push, leaf)
     a.label(push)
-    left = _half(f, count)
+    left = _half(f, count, width)
     a.store(a.sub(count, left), a.gep(stack, top, I64), align=8)
     a.add_incoming(place, place, push)
     a.add_incoming(count, left, push)
@@ -217,14 +225,14 @@ def emit_pairwise(
     sums.extras.finish()
 
 
-def _half(f: FunctionEmitter, count: V) -> V:
+def _half(f: FunctionEmitter, count: V, width: int) -> V:
     """The size of the left half of `count` elements."""
-    return f.a.and_(f.a.lshr(count, _number(1)), _number(-_WIDTH))
+    return f.a.and_(f.a.lshr(count, _number(1)), _number(-width))
 
 
 def _leaf(sums: _Sums, place: V, count: V, accumulators: list[V]) -> list[V]:
     """The sums of the `count` elements from `place` on, onto the accumulators."""
-    f, a, lanes = sums.f, sums.f.a, sums.body.lanes
+    f, a, lanes, width = sums.f, sums.f.a, sums.body.lanes, sums.width
     whole = a.and_(count, _number(-lanes))
     loop, rest = a.fresh_label("leaf.loop"), a.fresh_label("leaf.rest")
     before, entered = a.block, sums.extras.load()
@@ -245,7 +253,7 @@ def _leaf(sums: _Sums, place: V, count: V, accumulators: list[V]) -> list[V]:
     sums.extras.now = [a.phi([(x, before), (y, latch)]) for x, y in zip(entered, sums.extras.now, strict=True)]
     sums.extras.save()
 
-    # less than a vector is left: eights of it go into the accumulators, the others are added to the total one by one
+    # less than a vector is left: whole widths of it go into the accumulators, the others are added to the total one by one
     left = a.sub(count, whole)
     tail, join = a.fresh_label("leaf.tail"), a.fresh_label("leaf.sum")
     before = a.block
@@ -257,16 +265,16 @@ def _leaf(sums: _Sums, place: V, count: V, accumulators: list[V]) -> list[V]:
     for x, pointer in zip(values, sums.spill, strict=True):
         a.store(x, pointer, align=64)
     more = reached
-    for start in range(0, lanes - _WIDTH, _WIDTH):
-        full = a.icmp("sge", left, _number(start + _WIDTH))
-        slices = [a.slice_lanes(x, start, _WIDTH) for x in values]
+    for start in range(0, lanes - width, width):
+        full = a.icmp("sge", left, _number(start + width))
+        slices = [a.slice_lanes(x, start, width) for x in values]
         more = [a.select(full, a.fadd(x, y), x) for x, y in zip(more, slices, strict=True)]
     latch = a.block
     a.label(join)
-    if lanes > _WIDTH:
+    if lanes > width:
         reached = [a.phi([(x, before), (y, latch)]) for x, y in zip(reached, more, strict=True)]
     totals = [_combine_lanes(f, x) for x in reached]
-    first = a.and_(left, _number(-_WIDTH))
+    first = a.and_(left, _number(-width))
     one_by_one, end = a.fresh_label("leaf.element"), a.fresh_label("leaf.end")
     before = a.block
     a.condbr(a.icmp("slt", first, left), one_by_one, end)
@@ -288,7 +296,7 @@ def _leaf(sums: _Sums, place: V, count: V, accumulators: list[V]) -> list[V]:
 
 
 def _combine_lanes(f: FunctionEmitter, x: V) -> V:
-    """((0+1)+(2+3))+((4+5)+(6+7)): neighbours are added, three times."""
+    """((0+1)+(2+3))+((4+5)+(6+7)): neighbours are added, until one is left."""
     a = f.a
     while x.lanes > 1:
         even = a.shuffle(x, None, range(0, x.lanes, 2))

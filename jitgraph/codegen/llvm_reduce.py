@@ -24,11 +24,11 @@ def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
     """
     groups: dict[tuple[object, ...], list[Part]] = {}
     for part in s.parts:
-        groups.setdefault((part.order, part.chunk), []).append(part)
-    free = groups.get(("free", None), [])
+        groups.setdefault((part.order, part.chunk, part.period, part.width), []).append(part)
+    free = groups.get(("free", None, None, 8), [])
     pairwise = next((key for key in groups if key[0] == "pairwise"), None)
     if pairwise is not None and free and not any(p.kind in ("argmax", "argmin") for p in free):
-        del groups["free", None]
+        del groups["free", None, None, 8]
     else:
         pairwise = None
     stores = any(isinstance(x, Store) for x in walk(s.body))

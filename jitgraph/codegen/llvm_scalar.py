@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jitgraph import dtypes
 from jitgraph.codegen.assembler import COLD, Assembler, V
 from jitgraph.codegen.llvm_function import TYPES, FunctionEmitter
 from jitgraph.codegen.loops import DimValue, Let
@@ -43,6 +44,12 @@ def cast(a: Assembler, x: V, source: np.dtype, target: np.dtype) -> V:
     if source == target:
         return x
     ty = TYPES[target]
+    if source == dtypes.F16:
+        return cast(a, a.half_to_float(x), dtypes.F32, target)
+    if target == dtypes.F16:
+        if source == dtypes.F64:
+            return a.double_to_half(x)
+        return a.float_to_half(cast(a, x, source, dtypes.F32))
     if target.kind == "b":
         if source.kind == "f":
             return a.fcmp("une", x, a.like(0.0, x))
@@ -183,7 +190,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "idiv": _divide("sdiv", "udiv"), "irem": _divide("srem", "urem"), "shr": _shr,
     "add_overflows": _overflows("add"), "sub_overflows": _overflows("sub"), "mul_overflows": _overflows("mul"),
 }  # fmt: skip
-for _name in ("fdiv", "fma", "fabs", "copysign", "sqrt", "floor", "ceil", "trunc", "rint", "select"):
+for _name in ("fdiv", "fma", "muladd", "fabs", "copysign", "sqrt", "floor", "ceil", "trunc", "rint", "select"):
     PRIMITIVES[_name] = _plain(_name)
 for _name in ("and_", "or_", "xor", "not_", "shl"):
     PRIMITIVES[_name] = _plain(_name)

@@ -1,5 +1,6 @@
 """The loop level: what machine code is made from. Functions of statements over scalars, buffers and integer dims.
 
+Complex numbers live in memory only: `Load` gives their parts, `Store` takes them, and scalars are real.
 Integers that address memory are `Dim`s over symbols: sizes, run-time strides (bytes), loop indices and loaded integers
 bound with `Bind`. Scalars are single-assignment `Var`s; inside a vector `For` they are varying: one per lane.
 Invariants, checked by `verify`:
@@ -17,6 +18,7 @@ from typing import Any, Literal, TypeAlias, Union
 
 import numpy as np
 
+from jitgraph import dtypes
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Site
 
@@ -36,6 +38,18 @@ class Const:
 
 
 Operand: TypeAlias = Union[Var, Const]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A complex scalar: its real and its imaginary part, of one float dtype."""
+
+    real: Operand
+    imag: Operand
+
+    @property
+    def dtype(self) -> np.dtype:
+        return dtypes.complex_of(self.real.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +99,22 @@ class Bind:
 
 @dataclass(slots=True)
 class Load:
+    """var = an element; of a complex buffer `var` is the real part and `imag` the imaginary one."""
+
     var: Var
     buffer: Buffer
     index: tuple[DimLike, ...]
+    imag: Var | None = None
 
 
 @dataclass(slots=True)
 class Store:
+    """An element = `value`; of a complex buffer `value` is the real part and `imag` the imaginary one."""
+
     buffer: Buffer
     index: tuple[DimLike, ...]
     value: Operand
+    imag: Operand | None = None
 
 
 @dataclass(slots=True)
@@ -174,6 +194,8 @@ class Part:
         init: value before the first element; None: the first element itself (min, max). For argmax/argmin the result
             is the int64 position of the first extreme (NaN wins).
         chunk: see `order`; None: everything in one pairwise call.
+        period: the chunks begin anew after so many elements; None: never.
+        width: accumulators of a leaf of the pairwise tree: 8, or 4 for each part of a complex sum.
     """
 
     result: Var
@@ -182,6 +204,8 @@ class Part:
     value: Operand
     init: Operand | None = None
     chunk: DimLike | None = None
+    period: DimLike | None = None
+    width: int = 8
 
 
 @dataclass(slots=True)
@@ -266,11 +290,18 @@ class Address:
 class Host:
     """Call back into Python: `sites[site]` says whom. Inputs are buffers or scalars; results are buffers to fill, or
     scalars.
+
+    Attributes:
+        sizes: (result, axis) of sizes that only the call knows: the function is called, its results wait, and the
+            outputs are these sizes (int64).
+        waiting: no call: the outputs are the results that wait since the last call of the site with `sizes`.
     """
 
     site: int
-    inputs: tuple[Union[Buffer, Operand], ...]
-    outputs: tuple[Union[Buffer, Var], ...]
+    inputs: tuple[Union[Buffer, Operand, Pair], ...]
+    outputs: tuple[Union[Buffer, Var, Pair], ...]
+    sizes: tuple[tuple[int, int], ...] = ()
+    waiting: bool = False
 
 
 @dataclass(slots=True)
@@ -278,7 +309,7 @@ class SetResult:
     """Store a scalar into result slot `slot`; `is_numpy` tells a NumPy float from a Python one (`maybe_np_float`)."""
 
     slot: int
-    value: Operand
+    value: Union[Operand, Pair]
     is_numpy: Operand | None = None
 
 
@@ -352,7 +383,7 @@ class Program:
     kernels: list[Function]
     entry: list[Stmt]
     entry_buffers: list[EntryBuffer]
-    entry_scalars: list[tuple[Var, int]]
+    entry_scalars: list[tuple[Union[Var, Pair], int]]
     dims: list[tuple[str, int, int]]
     guards: list[tuple[str, DimLike, DimLike]]
     result_dims: list[tuple[DimLike, ...] | None]

@@ -33,6 +33,7 @@ from jitgraph.codegen.loops import (
     Library,
     Load,
     Operand,
+    Pair,
     Part,
     Program,
     Reduce,
@@ -104,7 +105,9 @@ def _site(site: Site) -> str:
     return f"{site.error}: {site.message!r}" + (f" at {site.loc}" if site.loc is not None else "")
 
 
-def _operand(x: Operand) -> str:
+def _operand(x: Operand | Pair) -> str:
+    if isinstance(x, Pair):
+        return f"({_operand(x.real)}, {_operand(x.imag)})"
     if isinstance(x, Var):
         return x.name
     if x.dtype.kind == "b":
@@ -112,7 +115,9 @@ def _operand(x: Operand) -> str:
     return repr(float(x.value)) if x.dtype.kind == "f" else str(int(x.value))
 
 
-def _typed(v: Var) -> str:
+def _typed(v: Operand | Pair) -> str:
+    if not isinstance(v, Var):
+        return f"{_operand(v)}: {dtypes.short_name(v.dtype)}"
     return f"{v.name}: {dtypes.short_name(v.dtype)}"
 
 
@@ -149,6 +154,8 @@ def _carried(carried: Sequence[Carry]) -> str:
 def _part(p: Part) -> str:
     init = f", init {_operand(p.init)}" if p.init is not None else ""
     chunk = f", chunk {p.chunk}" if p.chunk is not None else ""
+    if p.period is not None:
+        chunk += f" of {p.period}"
     return f"{_typed(p.result)} = {p.order} {p.kind} of {_operand(p.value)}{init}{chunk}"
 
 
@@ -199,9 +206,11 @@ def _simple(s: Stmt) -> str:
     if isinstance(s, Bind):
         return f"bind {s.symbol} = {_operand(s.value)}"
     if isinstance(s, Load):
-        return f"{_typed(s.var)} = load {_element(s.buffer, s.index)}"
+        imag = f", {_typed(s.imag)}" if s.imag is not None else ""
+        return f"{_typed(s.var)}{imag} = load {_element(s.buffer, s.index)}"
     if isinstance(s, Store):
-        return f"store {_element(s.buffer, s.index)} = {_operand(s.value)}"
+        imag = f", {_operand(s.imag)}" if s.imag is not None else ""
+        return f"store {_element(s.buffer, s.index)} = {_operand(s.value)}{imag}"
     if isinstance(s, Alloc):
         where = f" {s.slot}" if s.scope == "result" else f" at {s.offset}" if s.scope == "scratch" else ""
         return f"alloc {_typed_buffer(s.buffer)} {s.scope}{where}"
@@ -219,9 +228,14 @@ def _simple(s: Stmt) -> str:
         result = f"{_typed(s.result)} = " if s.result is not None else ""
         return f"{result}library {s.name}({', '.join(map(_argument, s.args))})"
     if isinstance(s, Host):
-        outputs = f"{', '.join(x.name for x in s.outputs)} = " if s.outputs else ""
+        outputs = (
+            f"{', '.join(_operand(x) if isinstance(x, Pair) else x.name for x in s.outputs)} = " if s.outputs else ""
+        )
         inputs = [x.name if isinstance(x, Buffer) else _operand(x) for x in s.inputs]
-        return f"{outputs}host site {s.site} ({', '.join(inputs)})"
+        if s.waiting:
+            return f"{outputs}results of site {s.site}"
+        sizes = f" sizes [{', '.join(f'{k}.{axis}' for k, axis in s.sizes)}]" if s.sizes else ""
+        return f"{outputs}host site {s.site} ({', '.join(inputs)}){sizes}"
     if isinstance(s, SetResult):
         mark = f" numpy {_operand(s.is_numpy)}" if s.is_numpy is not None else ""
         return f"result {s.slot} = {_operand(s.value)}{mark}"

@@ -36,6 +36,7 @@ from jitgraph.codegen.loops import (
     Library,
     Load,
     Operand,
+    Pair,
     Program,
     Reduce,
     SetResult,
@@ -52,6 +53,7 @@ from jitgraph.ir.dims import DimLike, symbols
 #: op: (number of operands, their dtype kinds, result: "same" or "bool"); `select`, casts and calls stand in `let`.
 _SIGNATURES: dict[str, tuple[int, str, str]] = {
     "fma": (3, "f", "same"),
+    "muladd": (3, "f", "same"),
     "neg": (1, "fiu", "same"),
     "not_": (1, "biu", "same"),
     "cmp": (2, "bfiu", "bool"),
@@ -80,6 +82,10 @@ def verify(p: Program) -> None:
     for k in p.kernels:
         _Verifier(p, kernels, k.name).function(k)
     _Verifier(p, kernels, "entry").entry(p)
+
+
+def _parts(x: Operand | Pair) -> tuple[Operand, ...]:
+    return (x.real, x.imag) if isinstance(x, Pair) else (x,)
 
 
 class _Verifier:
@@ -124,8 +130,10 @@ class _Verifier:
             if array.dtype != b.dtype:
                 self.fail(6, f"table {b.name} holds {array.dtype}")
             self.buffers[b.name] = b.dtype
-        for var, _ in p.entry_scalars:
-            self.assign(var)
+        for scalar, _ in p.entry_scalars:
+            for part in _parts(scalar):
+                assert isinstance(part, Var)
+                self.assign(part)
         self.body(p.entry)
 
     # --- pieces -----------------------------------------------------------------------------------------------------
@@ -159,6 +167,11 @@ class _Verifier:
         if len(index) != len(b.shape) or len(b.strides) != len(b.shape):
             self.fail(6, f"{b.name} has {len(b.shape)} axes and {len(b.strides)} strides, the index {len(index)}")
         self.dims(*index, *b.strides)
+
+    def parts_of(self, b: Buffer, real: Operand, imag: Operand | None) -> None:
+        """A complex element has two parts of one dtype, any other one."""
+        if (imag is not None) != dtypes.is_complex(b.dtype) or (imag is not None and imag.dtype != real.dtype):
+            self.fail(2, f"the parts of an element of {b.name}, which holds {b.dtype}")
 
     def buffer(self, b: Buffer) -> None:
         known = self.buffers.get(b.name)
@@ -203,14 +216,20 @@ class _Verifier:
             self.symbols.add(s.symbol)
         elif isinstance(s, Load):
             self.element(s.buffer, s.index)
-            if s.var.dtype != s.buffer.dtype:
+            if s.var.dtype != dtypes.part_of(s.buffer.dtype):
                 self.fail(2, f"{s.var.name} is {s.var.dtype}, {s.buffer.name} holds {s.buffer.dtype}")
             self.assign(s.var)
+            self.parts_of(s.buffer, s.var, s.imag)
+            if s.imag is not None:
+                self.assign(s.imag)
         elif isinstance(s, Store):
             self.element(s.buffer, s.index)
             self.use(s.value)
-            if s.value.dtype != s.buffer.dtype:
+            if s.value.dtype != dtypes.part_of(s.buffer.dtype):
                 self.fail(2, f"{s.value.dtype} stored into {s.buffer.name} of {s.buffer.dtype}")
+            self.parts_of(s.buffer, s.value, s.imag)
+            if s.imag is not None:
+                self.use(s.imag)
         elif isinstance(s, (For, While, If, Reduce)):
             self.nest(s)
         elif isinstance(s, Check):
@@ -219,7 +238,8 @@ class _Verifier:
                 self.use(x)
             self.site(s.site)
         elif isinstance(s, SetResult):
-            self.use(s.value)
+            for part in _parts(s.value):
+                self.use(part)
             if s.is_numpy is not None:
                 self.use(s.is_numpy, "b")
             self.slot(s.slot)
@@ -291,7 +311,7 @@ class _Verifier:
         else:
             if self.vector:
                 self.fail(4, "a Reduce in a vector loop")
-            self.dims(s.extent, *(p.chunk for p in s.parts if p.chunk is not None))
+            self.dims(s.extent, *(d for p in s.parts for d in (p.chunk, p.period) if d is not None))
             self.vector = True
             self.inside(s.body, new_symbols=(s.symbol,))
             self.stmt = s
@@ -350,10 +370,13 @@ class _Verifier:
                     self.dims(*y.shape, *y.strides)
             for y in s.inputs:
                 if not isinstance(y, Buffer):
-                    self.use(y)
+                    for part in _parts(y):
+                        self.use(part)
             for z in s.outputs:
-                if isinstance(z, Var):
-                    self.assign(z)
+                if not isinstance(z, Buffer):
+                    for part in _parts(z):
+                        assert isinstance(part, Var)
+                        self.assign(part)
         else:
             self.fail(6, f"{type(s).__name__} is no statement")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from jitgraph import dtypes
 from jitgraph.codegen.loops import (
     Alloc,
     Bind,
@@ -72,7 +73,7 @@ def summarize(body: list[Stmt], into: Summary | None = None) -> Summary:
             total.calls += s.op in ("call", "frem")
         elif kind is Load or kind is Store:
             assert isinstance(s, (Load, Store))
-            total.itemsize = max(total.itemsize, s.buffer.dtype.itemsize)
+            total.itemsize = max(total.itemsize, dtypes.part_of(s.buffer.dtype).itemsize)
             if isinstance(s, Store):
                 total.stored.add(s.buffer.name)
         elif kind is DimValue:
@@ -141,6 +142,8 @@ def varying(index: str, body: list[Stmt]) -> frozenset[str]:
             elif isinstance(s, Load):
                 if of_dims(*s.index):
                     scalars.add(s.var.name)
+                    if s.imag is not None:
+                        scalars.add(s.imag.name)
             elif isinstance(s, Bind):
                 if of(s.value):
                     indices.add(s.symbol)

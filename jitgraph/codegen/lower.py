@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from jitgraph import dtypes
 from jitgraph.codegen import lower_control, lower_matmul, lower_reduce, lower_special
 from jitgraph.codegen.loops import (
     Alloc,
@@ -19,15 +21,14 @@ from jitgraph.codegen.loops import (
     Buffer,
     EntryBuffer,
     Function,
-    Operand,
+    Pair,
     Program,
     SetResult,
-    Store,
     Var,
 )
 from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_lagged import emit_lagged
-from jitgraph.codegen.lower_scalar import Frame
+from jitgraph.codegen.lower_scalar import Frame, Scalar, store_of
 from jitgraph.codegen.lower_targets import result_targets
 from jitgraph.codegen.lower_values import Evaluator, Place, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import Memory, dense_strides, layout_strides, reshape_memory
@@ -36,6 +37,7 @@ from jitgraph.errors import InternalError
 from jitgraph.ir.dims import symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.storage import UPDATES
+from jitgraph.ir.transform import bound_symbols
 from jitgraph.ir.types import Shape
 
 __all__ = ["lower"]
@@ -58,6 +60,7 @@ class Lowering:
         places: where values lie; a value that is in none is computed where it is read.
         orders: for each buffer by name, its axes from the outermost in memory to the innermost.
         targets: values that are computed in the memory of a result slot.
+        binders: site of the host call that says the size that a symbol stands for, by symbol.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -69,9 +72,10 @@ class Lowering:
         self.row_buffers: list[Buffer] = []
         self.tables: dict[Op, Buffer] = {}
         self.entry_buffers: list[EntryBuffer] = []
-        self.entry_scalars: list[tuple[Var, int]] = []
+        self.entry_scalars: list[tuple[Var | Pair, int]] = []
         self.names: set[str] = set()
         self.results: dict[int, Buffer] = {}
+        self.binders = binders(graph)
         self.known = {s.name for s in graph.symbols.values() if s.origin == "arg"}
         self.returned = graph.body.terminator
         self.fresh = len(self.returned.operands) - len(self.returned.attrs.get("mutates", ()))
@@ -107,9 +111,13 @@ class Lowering:
     def _argument(self, slot: int, arg: Value) -> Place:
         t = arg.type
         if t.kind != "array":
-            var = Var(self.unique(arg.name or f"a{slot}"), t.dtype)
-            self.entry_scalars.append((var, slot))
-            return var
+            name = self.unique(arg.name or f"a{slot}")
+            part = dtypes.part_of(t.dtype)
+            scalar: Var | Pair = Var(name, t.dtype)
+            if part != t.dtype:
+                scalar = Pair(Var(self.unique(f"{name}_re"), part), Var(self.unique(f"{name}_im"), part))
+            self.entry_scalars.append((scalar, slot))
+            return scalar
         name = self.unique(arg.name or f"a{slot}")
         names = [f"{name}.s{k}" for k in range(t.ndim)]
         strides = layout_strides(t.shape, t.layout, t.dtype.itemsize, [symbol(s) for s in names])
@@ -180,7 +188,7 @@ class Lowering:
 
     # ---------------------------------------------------------------------------------------------- values on their own
 
-    def scalar(self, value: Value) -> Operand:
+    def scalar(self, value: Value) -> Any:
         """The value of a 0-d value, at the graph's level."""
         place = self.places.get(value)
         if place is not None and not isinstance(place, (Memory, Value)):
@@ -199,7 +207,7 @@ class Lowering:
     def copy_into(self, value: Value, memory: Memory) -> None:
         """Store `value` in `memory`."""
         if value.type.ndim == 0:
-            self.frame.body.append(Store(memory.buffer, memory.index(()), self.scalar(value)))
+            self.frame.body.append(store_of(memory.buffer, memory.index(()), self.scalar(value)))
         else:
             self.run_group([], {}, {value: memory}, 0, ["copy"])
 
@@ -212,7 +220,7 @@ class Lowering:
         outputs: Mapping[Value, Memory | None],
         rows: int,
         origin: list[str],
-    ) -> dict[Value, Operand]:
+    ) -> dict[Value, Scalar]:
         """Emit one kernel; the outputs that are scalars."""
         group = Group(self, ops, places, outputs, rows)
         group.emit()
@@ -284,6 +292,22 @@ class Lowering:
                 self.places[op.result] = Evaluator(self, self.frame, {}).at(op.result, ())
             else:
                 self.group(op, [op], {}, op.results, 0)
+
+
+def binders(graph: Graph) -> dict[str, int]:
+    """The site of the host call behind each symbol that is first mentioned by a result of one."""
+    calls = [op for op in graph.walk() if op.name == "host_call"]
+    if not calls:
+        return {}
+    bound = {s for op in graph.walk() if op.name != "host_call" for s in bound_symbols(op)}
+    found: dict[str, int] = {}
+    for op in calls:
+        for r in op.results:
+            for name in (str(d) for d in r.type.shape if not isinstance(d, int)):
+                known = graph.symbols.get(name)
+                if known is not None and known.origin == "value" and name not in bound:
+                    found.setdefault(name, op.attrs["site"])
+    return found
 
 
 def _region_places(low: Lowering, op: Op) -> dict[Value, Place]:

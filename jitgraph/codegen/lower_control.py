@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from jitgraph import dtypes
 from jitgraph.codegen.loops import (
     Alloc,
+    Bind,
     Buffer,
     Carry,
     Check,
@@ -22,11 +23,13 @@ from jitgraph.codegen.loops import (
     If,
     Merge,
     Operand,
+    Pair,
     Stmt,
     Swap,
     Var,
     While,
 )
+from jitgraph.codegen.lower_scalar import Scalar, parts
 from jitgraph.codegen.lower_targets import propagate_targets
 from jitgraph.codegen.lower_views import Memory, as_buffer
 from jitgraph.ir.graph import Block, Op, Value
@@ -43,14 +46,14 @@ class _Loop:
         self.low, self.op = low, op
         self.body = op.regions[-1]
         self.yields = self.body.terminator.operands
-        self.scalars: dict[int, tuple[Operand, Var]] = {}
+        self.scalars: dict[int, tuple[Scalar, Var | Pair]] = {}
         self.arrays: dict[int, Memory] = {}
         #: Carried arrays whose buffers are exchanged, with a spare buffer where the yield is new in each turn.
         self.owned: dict[int, Buffer] = {}
         self.spares: dict[int, Buffer] = {}
         for k, init in enumerate(op.operands):
             if init.type.ndim == 0:
-                self.scalars[k] = (low.scalar(init), low.frame.var(init.type.dtype))
+                self.scalars[k] = (low.scalar(init), low.frame.scalar_var(init.type.dtype))
             elif storage_argument(self.yields[k]) is self.body.args[k]:
                 self.arrays[k] = low.memory(init)
             else:
@@ -127,17 +130,28 @@ class _Loop:
                 holder[k] = home.name
         return following
 
-    def finish(self, following: Sequence[Operand]) -> list[Carry]:
+    def finish(self, following: Sequence[Scalar]) -> list[Carry]:
         """Places of the results, and the carried scalars."""
         low = self.low
-        carried = []
+        carried: list[Carry] = []
         for (k, (init, inner)), end in zip(self.scalars.items(), following, strict=True):
-            result = low.frame.var(inner.dtype)
-            carried.append(Carry(inner, init, end, result))
+            result = low.frame.scalar_var(inner.dtype)
+            carried += carries(inner, init, end, result)
             low.places[self.op.results[k]] = result
         for k, memory in self.arrays.items():
             low.places[self.op.results[k]] = memory
         return carried
+
+
+def carries(inner: Scalar, init: Scalar, end: Scalar, result: Scalar) -> list[Carry]:
+    """What a loop carries of one scalar: of a complex one both parts."""
+    found: list[Carry] = []
+    for group in zip(*map(parts, (inner, init, end, result)), strict=True):
+        a, b, c, d = group
+        assert isinstance(a, Var)
+        assert isinstance(d, Var)
+        found.append(Carry(a, b, c, d))
+    return found
 
 
 def _within(low: Lowering, emit: Callable[[], None]) -> list[Stmt]:
@@ -153,7 +167,7 @@ def _within(low: Lowering, emit: Callable[[], None]) -> list[Stmt]:
 def _for(low: Lowering, op: Op) -> None:
     loop = _Loop(low, op)
     loop.bind(loop.body)
-    following: list[Operand] = []
+    following: list[Scalar] = []
 
     def turn() -> None:
         low.block(loop.body)
@@ -171,7 +185,7 @@ def _while(low: Lowering, op: Op) -> None:
     loop.bind(test)
     loop.bind(loop.body)
     condition: list[Operand] = []
-    following: list[Operand] = []
+    following: list[Scalar] = []
 
     def tested() -> None:
         low.block(test)
@@ -206,11 +220,11 @@ def _cond(low: Lowering, op: Op) -> None:
             if not _is_outside(root, op) and arrays[k].map is None:
                 propagate_targets(region, {value: arrays[k].buffer}, low.targets)
     sides: list[list[Stmt]] = []
-    scalars: list[dict[int, Operand]] = []
+    scalars: list[dict[int, Scalar]] = []
     for region in op.regions:
-        found: dict[int, Operand] = {}
+        found: dict[int, Scalar] = {}
 
-        def side(region: Block = region, found: dict[int, Operand] = found) -> None:
+        def side(region: Block = region, found: dict[int, Scalar] = found) -> None:
             low.block(region)
             for k, value in enumerate(region.terminator.operands):
                 if k not in arrays:
@@ -225,9 +239,11 @@ def _cond(low: Lowering, op: Op) -> None:
         if k in arrays:
             low.places[result] = arrays[k]
         else:
-            var = low.frame.var(result.type.dtype)
-            merges.append(Merge(var, scalars[0][k], scalars[1][k]))
-            low.places[result] = var
+            merged = low.frame.scalar_var(result.type.dtype)
+            for part, then, otherwise in zip(*map(parts, (merged, scalars[0][k], scalars[1][k])), strict=True):
+                assert isinstance(part, Var)
+                merges.append(Merge(part, then, otherwise))
+            low.places[result] = merged
     low.frame.body.append(If(condition, sides[0], sides[1], merges))
 
 
@@ -241,23 +257,28 @@ def _is_outside(value: Value, op: Op) -> bool:
     return True
 
 
+def _shown(low: Lowering, values: Sequence[Value]) -> tuple[Operand, ...]:
+    """The real scalars that the message of a check shows."""
+    return tuple(low.scalar(v) for v in values[:4] if v.type.ndim == 0 and v.type.dtype.kind != "c")
+
+
 def _check(low: Lowering, op: Op) -> None:
     condition, *values = op.operands
     if condition.type.ndim:
         low.check_array(op)
         return
     low.frame.body.append(
-        Check(low.scalar(condition), op.attrs["site"], tuple(low.scalar(v) for v in values[:4] if v.type.ndim == 0))
+        Check(low.scalar(condition), op.attrs["site"], _shown(low, values))
     )
 
 
 def _raise(low: Lowering, op: Op) -> None:
-    values = tuple(low.scalar(v) for v in op.operands[:4] if v.type.ndim == 0)
+    values = _shown(low, op.operands)
     low.frame.body.append(Check(Const(False, dtypes.BOOL), op.attrs["site"], values))
 
 
 def _host_call(low: Lowering, op: Op) -> None:
-    inputs: list[Buffer | Operand] = []
+    inputs: list[Buffer | Scalar] = []
     for value in op.operands:
         if value.type.kind != "array":
             inputs.append(low.scalar(value))
@@ -269,17 +290,38 @@ def _host_call(low: Lowering, op: Op) -> None:
             buffer = low.temporary(t.dtype, t.shape, t.layout.order)
             low.copy_into(value, Memory(buffer))
         inputs.append(buffer)
-    outputs: list[Buffer | Var] = []
+    site, sizes = op.attrs["site"], _sizes_of(low, op)
+    if sizes:
+        counts = tuple(low.frame.var(dtypes.I64) for _ in sizes)
+        low.frame.body.append(Host(site, tuple(inputs), counts, tuple(sizes.values())))
+        low.frame.body.extend(Bind(name, count) for name, count in zip(sizes, counts, strict=True))
+    outputs: list[Buffer | Var | Pair] = []
     for result in op.results:
         if result.type.kind != "array":
-            var = low.frame.var(result.type.dtype)
+            var = low.frame.scalar_var(result.type.dtype)
             low.places[result] = var
             outputs.append(var)
         else:
             memory = low.destination(result)
+            target = as_buffer(memory)
+            if target is None:
+                t = result.type
+                target = low.temporary(t.dtype, t.shape, t.layout.order)
+                memory = Memory(target)
             low.places[result] = memory
-            outputs.append(memory.buffer)
-    low.frame.body.append(Host(op.attrs["site"], tuple(inputs), tuple(outputs)))
+            outputs.append(target)
+    low.frame.body.append(Host(site, () if sizes else tuple(inputs), tuple(outputs), waiting=bool(sizes)))
+
+
+def _sizes_of(low: Lowering, op: Op) -> dict[str, tuple[int, int]]:
+    """The symbols that the call itself binds: a size of a result that nothing in front of it knows; (result, axis)."""
+    found: dict[str, tuple[int, int]] = {}
+    for k, result in enumerate(op.results):
+        for axis, d in enumerate(result.type.shape):
+            name = str(d)
+            if not isinstance(d, int) and low.binders.get(name) == op.attrs["site"]:
+                found.setdefault(name, (k, axis))
+    return found
 
 
 HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {

@@ -16,12 +16,12 @@ from jitgraph.codegen.loops import For, If, Stmt
 from jitgraph.codegen.lower_nest import Axis, affine, merge_axes, nest
 from jitgraph.codegen.lower_scalar import KernelFrame, LetBuilder
 from jitgraph.codegen.lower_short import is_short, short_nest, short_test
-from jitgraph.codegen.lower_values import Evaluator, Index, Place, Slot, is_virtual
+from jitgraph.codegen.lower_values import Evaluator, Index, Place, Slot, element_written, is_virtual
 from jitgraph.codegen.lower_views import Memory, broadcast_index
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import Trait
-from jitgraph.ir.storage import UPDATES
+from jitgraph.ir.storage import UPDATES, WRITES, target_of
 from jitgraph.ir.types import Shape
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Group(Evaluator):
                 need[op.result] = stage
                 continue
             name = op.defn.name
-            if name == "write":
+            if name in WRITES:
                 root, stage = self._plan_write(op, stage, roots)
             elif op.defn.has(Trait.REDUCTION):
                 root = Root("reduce", op.operands[0], op.operands[0].type.shape, stage, op)
@@ -143,7 +143,7 @@ class Group(Evaluator):
 
     def _plan_write(self, op: Op, stage: int, roots: list[Root]) -> tuple[Root, int]:
         memory, stage = self._plan_base(op, stage, roots)
-        return Root("write", op.operands[0], op.attrs["map"].shape, stage, op, memory), stage
+        return Root("write", op.operands[0], target_of(op)[1].shape, stage, op, memory), stage
 
     def _plan_base(self, op: Op, stage: int, roots: list[Root]) -> tuple[Memory, int]:
         """The memory in which an update happens, and its stage: behind the one that stores a base computed here."""
@@ -377,8 +377,7 @@ class Group(Evaluator):
     def target_index(self, root: Root, index: Index) -> Index:
         if root.kind == "write":
             assert root.op is not None
-            target: Index = root.op.attrs["map"].index(index)
-            return target
+            return element_written(root.op, index)
         return index
 
     def in_memory_order(self, axes: list[Axis], memory: Memory, index: Index) -> list[Axis]:

@@ -206,6 +206,8 @@ def split_levels(axes: list[Axis], body: list[Stmt], carried: Sequence[Var] = ()
             for d in stmt.index:
                 level = max(level, of_dim(d))
             level_of_var[stmt.var] = level
+            if stmt.imag is not None:
+                level_of_var[stmt.imag] = level
         elif isinstance(stmt, DimValue):
             level = level_of_var[stmt.var] = of_dim(stmt.dim)
         elif isinstance(stmt, Bind):

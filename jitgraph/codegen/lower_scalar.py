@@ -6,12 +6,38 @@ parameters.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Buffer, Const, Let, Operand, Stmt, Var
+from jitgraph.codegen.loops import Buffer, Const, Let, Load, Operand, Pair, Stmt, Store, Var
+from jitgraph.ir.dims import DimLike
+
+
+#: A scalar of any dtype: complex ones are pairs.
+Scalar: TypeAlias = Union[Operand, Pair]
+
+
+def parts(x: Scalar) -> tuple[Operand, ...]:
+    """The real scalars that a scalar consists of."""
+    return (x.real, x.imag) if isinstance(x, Pair) else (x,)
+
+
+def load_of(value: Operand | Pair, buffer: Buffer, index: tuple[DimLike, ...]) -> Load:
+    """The load of an element into fresh names."""
+    real, imag = (value.real, value.imag) if isinstance(value, Pair) else (value, None)
+    assert isinstance(real, Var)
+    assert imag is None or isinstance(imag, Var)
+    return Load(real, buffer, index, imag)
+
+
+def store_of(buffer: Buffer, index: tuple[DimLike, ...], value: Scalar) -> Store:
+    """The store of an element."""
+    if isinstance(value, Pair):
+        return Store(buffer, index, value.real, value.imag)
+    return Store(buffer, index, value)
 
 
 class Frame:
@@ -29,6 +55,17 @@ class Frame:
         self.count += 1
         return Var(f"v{self.count}", dtype)
 
+    def scalar_var(self, dtype: np.dtype) -> Var | Pair:
+        """Names for a scalar: of a complex one for both parts."""
+        part = dtypes.part_of(dtype)
+        return Pair(self.var(part), self.var(part)) if part != dtype else self.var(dtype)
+
+    def emit_load(self, buffer: Buffer, index: tuple[DimLike, ...]) -> Var | Pair:
+        """Load an element of a buffer of this function."""
+        value = self.scalar_var(buffer.dtype)
+        self.body.append(load_of(value, buffer, index))
+        return value
+
     def index(self) -> str:
         """A fresh loop index. Symbols of graphs do not start with an underscore."""
         self.count += 1
@@ -38,7 +75,7 @@ class Frame:
         """`buffer` of the entry as this function names it."""
         return buffer
 
-    def scalar(self, operand: Operand) -> Operand:
+    def scalar(self, operand: Scalar) -> Scalar:
         """A scalar of the entry as this function names it."""
         return operand
 
@@ -60,7 +97,12 @@ class KernelFrame(Frame):
             return known[1]
         return Buffer(known[1].name, buffer.dtype, buffer.shape, buffer.strides)
 
-    def scalar(self, operand: Operand) -> Operand:
+    def scalar(self, operand: Scalar) -> Scalar:
+        if isinstance(operand, Pair):
+            return Pair(self._real_scalar(operand.real), self._real_scalar(operand.imag))
+        return self._real_scalar(operand)
+
+    def _real_scalar(self, operand: Operand) -> Operand:
         if isinstance(operand, Const):
             return operand
         known = self.scalars.get(operand)
@@ -90,12 +132,27 @@ class LetBuilder:
     def const(self, value: Any, dtype: np.dtype) -> Const:
         return constant(value, dtype)
 
+    def pair(self, real: Operand, imag: Operand) -> Pair:
+        return Pair(real, imag)
+
     def like(self, value: Any, x: Operand) -> Const:
         return constant(value, x.dtype)
 
-    def cast(self, x: Operand, dtype: np.dtype) -> Operand:
+    def map_parts(self, function: Callable[..., Operand], *args: Any) -> Pair:
+        """`function` of the real parts, and of the imaginary parts."""
+        return Pair(function(*(x.real for x in args)), function(*(x.imag for x in args)))
+
+    def cast(self, x: Any, dtype: np.dtype) -> Any:
+        """`x` in another dtype; a complex number loses its imaginary part if that is real."""
         if x.dtype == dtype:
             return x
+        part = dtypes.part_of(dtype)
+        if part != dtype:
+            if isinstance(x, Pair):
+                return self.map_parts(lambda p: self.cast(p, part), x)
+            return Pair(self.cast(x, part), constant(0.0, part))
+        if isinstance(x, Pair):
+            return self.cast(x.real, dtype)
         if isinstance(x, Const):
             return constant(x.value, dtype, x.dtype)
         return self._let("cast", dtype, (x,), dtypes.short_name(dtype))
@@ -129,6 +186,9 @@ class LetBuilder:
     def fma(self, a: Operand, b: Operand, c: Operand) -> Var:
         return self._let("fma", a.dtype, (a, b, c))
 
+    def muladd(self, a: Operand, b: Operand, c: Operand) -> Var:
+        return self._let("muladd", a.dtype, (a, b, c))
+
     def neg(self, a: Operand) -> Var:
         return self._let("neg", a.dtype, (a,))
 
@@ -156,7 +216,9 @@ class LetBuilder:
     def cmp(self, predicate: str, a: Operand, b: Operand) -> Var:
         return self._let("cmp", dtypes.BOOL, (a, b), predicate)
 
-    def select(self, condition: Operand, a: Operand, b: Operand) -> Operand:
+    def select(self, condition: Operand, a: Any, b: Any) -> Any:
+        if isinstance(a, Pair):
+            return self.map_parts(lambda p, q: self.select(condition, p, q), a, b)
         return a if a is b else self._let("select", a.dtype, (condition, a, b))
 
     def and_(self, a: Operand, b: Operand) -> Var:
@@ -179,6 +241,15 @@ class LetBuilder:
 
     def call(self, name: str, *args: Operand) -> Var:
         return self._let("call", args[0].dtype, args, name)
+
+
+def scalar_constant(value: Any, dtype: np.dtype) -> Scalar:
+    """The constant `value` in `dtype`, a pair if that is complex."""
+    part = dtypes.part_of(dtype)
+    if part == dtype:
+        return constant(value, dtype)
+    number = np.asarray(value).astype(dtype)
+    return Pair(constant(number.real, part), constant(number.imag, part))
 
 
 def constant(value: Any, dtype: np.dtype, source: np.dtype | None = None) -> Const:

@@ -86,7 +86,7 @@ def short_test(group: Group, size: DimLike, limit: int) -> Var:
 
 def _itemsize(s: Stmt) -> int:
     if isinstance(s, (Load, Store)):
-        return s.buffer.dtype.itemsize
+        return dtypes.part_of(s.buffer.dtype).itemsize
     assert isinstance(s, (Let, DimValue))
     return s.var.dtype.itemsize
 
@@ -148,10 +148,12 @@ class _Flat:
                         before += self._repeated(s, found)
                 buffer, index = found, (symbol(turn),)
             if isinstance(s, Load):
-                inside.append(Load(self._renamed(s.var, renamed), buffer, index))
+                imag = None if s.imag is None else self._renamed(s.imag, renamed)
+                inside.append(Load(self._renamed(s.var, renamed), buffer, index, imag))
             else:
-                value = renamed.get(s.value, s.value) if isinstance(s.value, Var) else s.value
-                inside.append(Store(buffer, index, value))
+                value, other = (renamed.get(x, x) if isinstance(x, Var) else x for x in (s.value, s.imag))
+                assert value is not None
+                inside.append(Store(buffer, index, value, other))
         blocks: list[Stmt] = [For(row, 0, rows, spreads)] if spreads else []
         blocks.append(For(turn, 0, rows * k, inside, role="vector"))
         return [*before, For(block, 0, self.outer.size, blocks, BLOCK)]
@@ -176,9 +178,10 @@ class _Flat:
         """into[row * k :] = the element, as many times as there are lanes; the next row overwrites what is too much."""
         frame = self.frame
         value, lane = frame.var(s.var.dtype), frame.index()
+        imag = None if s.imag is None else frame.var(s.imag.dtype)
         at = tuple([substitute(d, env) for d in s.index])
-        store = Store(into, (symbol(row) * self.inner.size + symbol(lane),), value)
-        return [Load(value, s.buffer, at), For(lane, 0, self.lanes, [store], role="vector", lanes=self.lanes)]
+        store = Store(into, (symbol(row) * self.inner.size + symbol(lane),), value, imag)
+        return [Load(value, s.buffer, at, imag), For(lane, 0, self.lanes, [store], role="vector", lanes=self.lanes)]
 
     def _repeated(self, s: Load, into: Buffer) -> list[Stmt]:
         """into = the k elements over and over."""
@@ -186,8 +189,11 @@ class _Flat:
         once = self.buffer(s.buffer, self.lanes)
         at, row, lane = frame.index(), frame.index(), frame.index()
         value, again = frame.var(s.var.dtype), frame.var(s.var.dtype)
+        imag, again_imag = (None, None) if s.imag is None else (frame.var(s.imag.dtype), frame.var(s.imag.dtype))
         index = tuple([substitute(d, {self.inner.symbol: symbol(at)}) for d in s.index])
-        copy = For(at, 0, k, [Load(value, s.buffer, index), Store(once, (symbol(at),), value)], role="vector")
-        store = Store(into, (symbol(row) * k + symbol(lane),), again)
-        spread = For(lane, 0, self.lanes, [Load(again, once, (symbol(lane),)), store], role="vector", lanes=self.lanes)
+        first = [Load(value, s.buffer, index, imag), Store(once, (symbol(at),), value, imag)]
+        copy = For(at, 0, k, first, role="vector")
+        store = Store(into, (symbol(row) * k + symbol(lane),), again, again_imag)
+        more = [Load(again, once, (symbol(lane),), again_imag), store]
+        spread = For(lane, 0, self.lanes, more, role="vector", lanes=self.lanes)
         return [copy, For(row, 0, dim_min(BLOCK, self.outer.size), [spread])]

@@ -1,4 +1,4 @@
-"""Ops with nests of their own: joining, running sums, positions of extremes, and whatever moves elements by data.
+"""Ops with nests of their own: joining, positions of extremes, and whatever moves elements by data.
 
 What depends on the order of elements (appending under a mask, adding at indices that may repeat) runs in serial
 loops that carry the count; sizes that it finds become symbols.
@@ -17,21 +17,21 @@ from jitgraph.codegen.loops import (
     Const,
     For,
     If,
-    Let,
     Operand,
     Part,
     Reduce,
     Stmt,
 )
+from jitgraph.codegen.lower_fold import FOLDS
 from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
-from jitgraph.codegen.lower_scalar import KernelFrame, constant
+from jitgraph.codegen.lower_scalar import KernelFrame
 from jitgraph.codegen.lower_values import Evaluator, Index, Slot, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import broadcast_index
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Op, Value
-from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
+from jitgraph.ops.index import index_shape
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering
@@ -63,42 +63,6 @@ def _concatenate(group: Group, op: Op, root: Root) -> None:
         part = root.memory.view(IndexMap(shape, maps))
         group.emit_stores(Nest(root.stage, shape, None, [Root("store", x, shape, root.stage, None, part)]))
         at = at + shape[axis]
-
-
-# -------------------------------------------------------------------------------------------------------- running sums
-
-
-def _running(group: Group, op: Op, root: Root) -> None:
-    """Carry the total along the axis; the lanes run along the innermost axis in memory if that is another one."""
-    assert root.memory is not None
-    (x,) = op.operands
-    axis, dtype = op.attrs["axis"], op.result.type.dtype
-    combine = REGISTRY["add" if op.name == "cumsum" else "mul"]
-    start = constant(1 if op.name == "cumprod" else -0.0 if dtype.kind == "f" else 0, dtype)
-    frame = group.frame
-    axes, index = _loops(group, x.type.shape)
-    along = index[axis]
-    order = [a for a in group.in_memory_order(axes, root.memory, tuple(index)) if symbol(a.symbol) != along]
-    outer, frame.body = frame.body, []
-    total = frame.var(dtype)
-    value = group.builder.cast(group.at(x, tuple(index)), dtype)
-    following = combine.lower(group.builder, total, value)  # type: ignore[misc]
-    group.store(root.memory, tuple(index), following)
-    flat, frame.body = frame.body, outer
-    if along == 0:  # an axis of size 1: the elements themselves
-        outer.extend(nest(order, [Let(total, "cast", (start,), dtypes.short_name(dtype)), *flat]))
-        return
-    serial = next(a for a in axes if symbol(a.symbol) == along)
-    inner_first = bool(order) and group.in_memory_order(axes, root.memory, tuple(index))[-1] is not serial
-    levels = split_levels([*order, serial], flat, [total])
-    result = frame.var(dtype)
-    loop = For(serial.symbol, 0, serial.size, levels[-1], carried=[Carry(total, start, following, result)])
-    current = [*levels[-2], loop]
-    for k in range(len(order) - 1, -1, -1):
-        vector = inner_first and k == len(order) - 1
-        around = For(order[k].symbol, 0, order[k].size, current, role="vector" if vector else "serial")
-        current = [*levels[k], around]
-    outer.extend(current)
 
 
 # ------------------------------------------------------------------------------------------------ positions of extremes
@@ -161,23 +125,28 @@ def _position(group: Group, op: Op, root: Root) -> None:
 # -------------------------------------------------------------------------------------------------- moving by indices
 
 
-def _scatter_add(group: Group, op: Op, root: Root) -> None:
+def _scatter(group: Group, op: Op, root: Root) -> None:
     """Serial over the indices, which may repeat; the lanes run along the axes behind."""
     assert root.memory is not None
-    base, where, values = op.operands
-    axis = op.attrs["axis"]
+    base, *where, values = op.operands
+    axis, count = op.attrs["axis"], len(where)
     frame, b = group.frame, group.builder
-    shape = (*base.type.shape[:axis], *where.type.shape, *base.type.shape[axis + 1 :])
+    wide = index_shape([w.type for w in where])
+    rank = len(wide)
+    shape = (*base.type.shape[:axis], *wide, *base.type.shape[axis + count :])
     axes, index = _loops(group, shape)
     outer, frame.body = frame.body, []
-    place = group.bind(group.at(where, tuple(index[axis : axis + where.type.ndim])))
-    target = (*index[:axis], place, *index[axis + where.type.ndim :])
+    at = tuple(index[axis : axis + rank])
+    places = [group.bind(group.at(w, broadcast_index(at, w.type.shape))) for w in where]
+    target = (*index[:axis], *places, *index[axis + rank :])
     value = group.at(values, broadcast_index(tuple(index), values.type.shape))
-    old = group.load(root.memory, target)
-    group.store(root.memory, target, b.add(old, b.cast(value, old.dtype)))
+    if op.name == "scatter_add":
+        old = group.load(root.memory, target)
+        value = b.add(old, b.cast(value, old.dtype))
+    group.store(root.memory, target, value)
     flat, frame.body = frame.body, outer
-    behind = any(d != 1 for d in base.type.shape[axis + 1 :])
-    if not any(d != 1 for d in where.type.shape):
+    behind = any(d != 1 for d in base.type.shape[axis + count :])
+    if not any(d != 1 for d in wide):
         behind = behind or bool(axes)
     outer.extend(_ordered_nest(axes, flat, vector=behind))
 
@@ -353,11 +322,11 @@ def check_array(low: Lowering, op: Op, origin: list[str]) -> None:
 #: Roots with nests of their own, by operator.
 SPECIAL: dict[str, Callable[[Group, Op, Root], None]] = {
     "concatenate": _concatenate,
-    "cumsum": _running,
-    "cumprod": _running,
+    **FOLDS,
     "argmax": _position,
     "argmin": _position,
-    "scatter_add": _scatter_add,
+    "scatter": _scatter,
+    "scatter_add": _scatter,
     "expand": _expand,
 }
 HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {"compress": _compress, "nonzero": _nonzero}

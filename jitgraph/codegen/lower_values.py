@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Alloc, Bind, CallKernel, Const, DimValue, Function, Load, Operand, Store, Var
-from jitgraph.codegen.lower_scalar import Frame, KernelFrame, LetBuilder, constant
+from jitgraph.codegen.loops import Alloc, Bind, CallKernel, Const, DimValue, Function, Operand, Pair, Store
+from jitgraph.codegen.lower_scalar import Frame, KernelFrame, LetBuilder, Scalar, scalar_constant, store_of
 from jitgraph.codegen.lower_views import Memory, broadcast_index, free_symbols, reindex, reshape_memory, simplify_index
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.storage import target_of
+from jitgraph.ir.types import IndexMap
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 Index: TypeAlias = tuple[DimLike, ...]
 Key: TypeAlias = tuple[Value, Index]
 #: Where a value lies: a scalar, memory, or another value that it stands for and that is computed where it is read.
-Place: TypeAlias = Union[Operand, Memory, Value]
-Finish: TypeAlias = "Callable[[list[Operand]], Operand | Key]"
+Place: TypeAlias = Union[Scalar, Memory, Value]
+Finish: TypeAlias = "Callable[[list[Any]], Scalar | Key]"
 
 
 @dataclass(slots=True)
@@ -45,11 +47,11 @@ class Evaluator:
         self.frame = frame
         self.builder = LetBuilder(frame)
         self.places = places
-        self.memo: dict[Key, Operand] = {}
+        self.memo: dict[Key, Any] = {}  # scalars; Any, as the dtype of the value says which of the two
         self.slots: dict[Value, Slot] = {}
         self.stage = 0
 
-    def at(self, value: Value, index: Index = ()) -> Operand:
+    def at(self, value: Value, index: Index = ()) -> Any:
         """The element of `value` at `index`; the work is emitted at the frame's insertion point, once."""
         memo = self.memo
         key = (value, index)
@@ -104,6 +106,10 @@ class Evaluator:
             keys = [(o, index if o.type.shape == shape else broadcast_index(index, o.type.shape)) for o in op.operands]
             attrs = op.attrs
             builder = self.builder
+            if value.type.dtype.kind == "c" or any(o.type.dtype.kind == "c" for o in op.operands):
+                types, on_pairs = [o.type for o in op.operands], defn.pairs
+                assert on_pairs is not None, f"{defn.name} of complex numbers is NumPy's"
+                return keys, lambda args: on_pairs(builder, types, *args, **attrs)
             return keys, lambda args: lower(builder, *args, **attrs)
         rule = _RULES.get(defn.name)
         if rule is None:
@@ -118,19 +124,17 @@ class Evaluator:
         place = self.places.get(value)  # what is being stored may be a copy of what lies outside
         return place if place is not None else self.low.places.get(value)
 
-    def load(self, memory: Memory, index: Index) -> Var:
+    def load(self, memory: Memory, index: Index) -> Any:
         buffer, at = simplify_index(memory.buffer, memory.index(index))
-        var = self.frame.var(buffer.dtype)
-        self.frame.body.append(Load(var, self.frame.buffer(buffer), at))
-        return var
+        return self.frame.emit_load(self.frame.buffer(buffer), at)
 
-    def store(self, memory: Memory, index: Index, value: Operand) -> None:
+    def store(self, memory: Memory, index: Index, value: Scalar) -> None:
         value = self.builder.cast(value, memory.buffer.dtype)
         self.frame.body.append(self.store_of(memory, index, value))
 
-    def store_of(self, memory: Memory, index: Index, value: Operand) -> Store:
+    def store_of(self, memory: Memory, index: Index, value: Scalar) -> Store:
         buffer, at = simplify_index(memory.buffer, memory.index(index))
-        return Store(self.frame.buffer(buffer), at, value)
+        return store_of(self.frame.buffer(buffer), at, value)
 
     def dim(self, d: DimLike) -> Operand:
         """The value of a dim as an int64."""
@@ -150,7 +154,7 @@ class Evaluator:
         return symbol(name)
 
 
-def _same(args: list[Operand]) -> Operand:
+def _same(args: list[Any]) -> Scalar:
     return args[0]
 
 
@@ -184,10 +188,15 @@ def _iota(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
     start, step = op.operands
     dtype = op.result.type.dtype
 
-    def finish(args: list[Operand]) -> Operand:
+    def finish(args: list[Any]) -> Scalar:
         b = e.builder
-        first, by = b.cast(args[0], dtype), b.cast(args[1], dtype)
-        turn = b.cast(e.dim(index[0]), dtype)
+        if dtype.kind == "c":
+            return b.map_parts(_step, b.cast(args[0], dtype), b.cast(args[1], dtype))
+        return _step(b.cast(args[0], dtype), b.cast(args[1], dtype))
+
+    def _step(first: Operand, by: Operand) -> Operand:
+        b = e.builder
+        turn = b.cast(e.dim(index[0]), first.dtype)
         if not (isinstance(by, Const) and by.value == 1):
             turn = b.mul(turn, by)
         zero = isinstance(first, Const) and first.value == 0
@@ -198,7 +207,7 @@ def _iota(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
 
 def _constant(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
     if op.result.type.ndim == 0:
-        const = constant(op.attrs["value"], op.result.type.dtype)
+        const = scalar_constant(op.attrs["value"], op.result.type.dtype)
         return (), lambda _: const
     table = Memory(e.low.table(op))
     return (), lambda _: e.load(table, index)
@@ -209,13 +218,15 @@ def _dim(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
 
 
 def _take(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
-    x, where = op.operands
-    axis, rank = op.attrs["axis"], where.type.ndim
+    x, *where = op.operands
+    axis, count = op.attrs["axis"], len(where)
+    rank = op.result.type.ndim - (x.type.ndim - count)
+    at = index[axis : axis + rank]
 
     def finish(args: list[Operand]) -> Key:
-        return x, (*index[:axis], e.bind(args[0]), *index[axis + rank :])
+        return x, (*index[:axis], *[e.bind(a) for a in args], *index[axis + rank :])
 
-    return ((where, index[axis : axis + rank]),), finish
+    return [(w, broadcast_index(at, w.type.shape)) for w in where], finish
 
 
 _RULES: dict[str, Callable[[Evaluator, Op, Index], tuple[Sequence[Key], Finish]]] = {
@@ -228,6 +239,16 @@ _RULES: dict[str, Callable[[Evaluator, Op, Index], tuple[Sequence[Key], Finish]]
     "dim": _dim,
     "take": _take,
 }
+
+
+def element_written(op: Op, index: Index) -> Index:
+    """Where an op of `WRITES` stores the element of its value at `index`."""
+    space, target = target_of(op)
+    index = target.index(index)
+    shapes = [op.operands[1].type.shape, *(s.shape if isinstance(s, IndexMap) else s for s in space)]
+    for step, below, shape in zip(reversed(space), reversed(shapes[:-1]), reversed(shapes[1:]), strict=True):
+        index = step.index(index) if isinstance(step, IndexMap) else reindex(index, shape, below)
+    return index
 
 
 def is_virtual(op: Op) -> bool:
@@ -244,13 +265,14 @@ def origin_of(ops: Iterable[Op]) -> list[str]:
 
 
 def finish_kernel(
-    low: Lowering, group: Evaluator, scalars: Sequence[Value | Operand], name: str, origin: list[str]
-) -> list[Operand]:
+    low: Lowering, group: Evaluator, scalars: Sequence[Value | Scalar], name: str, origin: list[str]
+) -> list[Any]:
     """Make a function of what was emitted and call it; the scalars wanted of it, in the entry."""
     frame = group.frame
-    inside = [_scalar_of(group, v) if isinstance(v, Value) else v for v in scalars]
+    wanted = [_scalar_of(group, v) if isinstance(v, Value) else v for v in scalars]
     if not isinstance(frame, KernelFrame):
-        return inside
+        return wanted
+    inside = [part for s in wanted for part in ((s.real, s.imag) if isinstance(s, Pair) else (s,))]
     rows = [Alloc(frame.buffer(b), "row") for b in low.row_buffers]
     local = {a.buffer.name for a in rows}
     low.row_buffers.clear()
@@ -264,10 +286,11 @@ def finish_kernel(
     low.frame.body.append(
         CallKernel(name, tuple(outside), tuple(symbol(s) for s in names), tuple(frame.scalars), results)
     )
-    return list(results)
+    found = iter(results)
+    return [Pair(next(found), next(found)) if isinstance(s, Pair) else next(found) for s in wanted]
 
 
-def _scalar_of(group: Evaluator, value: Value) -> Operand:
+def _scalar_of(group: Evaluator, value: Value) -> Any:
     slot = group.slots.get(value)
     if slot is not None and not isinstance(slot.place, (Memory, Value)):
         return slot.place

@@ -270,8 +270,9 @@ def free_symbols(body: Iterable[Stmt], buffers: Iterable[Buffer], results: Itera
                 bound.add(s.symbol)
                 dim(s.extent)
                 for p in s.parts:
-                    if p.chunk is not None:
-                        dim(p.chunk)
+                    for d in (p.chunk, p.period):
+                        if d is not None:
+                            dim(d)
                 visit(s.body)
             elif isinstance(s, If):
                 visit(s.then)

@@ -24,7 +24,7 @@ def current() -> Builder | None:
 
 
 #: dtypes of Python's own numbers: a Python constant cast to one of them stays a Python number.
-_HELD_BY_PYTHON = (dtypes.BOOL, dtypes.I64, dtypes.F64)
+_HELD_BY_PYTHON = (dtypes.BOOL, dtypes.I64, dtypes.F64, dtypes.C128)
 
 #: Each relation as (relation of a guard, operands swapped, negated guard).
 _GUARDS: dict[str, tuple[Literal["==", "!=", ">=", "<"], bool, Literal["==", "!=", ">=", "<"]]] = {
@@ -261,4 +261,6 @@ def constant_type(value: Any) -> TensorType:
         return python_type("py_int")
     if isinstance(value, float):
         return python_type("py_float")
+    if isinstance(value, complex):
+        return python_type("py_complex")
     raise TypeError(f"no constant of type {type(value).__name__}")

@@ -64,6 +64,14 @@ class Scalar(Protocol):
     def idiv(self, a: Any, b: Any) -> Any: ...
     def irem(self, a: Any, b: Any) -> Any: ...
     def fma(self, a: Any, b: Any, c: Any) -> Any: ...
+    def muladd(self, a: Any, b: Any, c: Any) -> Any:
+        """a * b + c as NumPy's vector loops compute it: with one rounding where the CPU has FMA, with two elsewhere."""
+        ...
+
+    def pair(self, real: Any, imag: Any) -> Any:
+        """A complex number, for `OpDef.pairs`; its parts are `.real` and `.imag`."""
+        ...
+
     def neg(self, a: Any) -> Any: ...
     def fabs(self, a: Any) -> Any: ...
     def copysign(self, a: Any, b: Any) -> Any: ...
@@ -112,6 +120,12 @@ class OpDef:
         domain: interval from which differential tests draw float operands; None: everything.
         ulp: bound on the distance from the true value, for floats; 0 means NumPy's bits.
         arity: number of operands; -1: any.
+        pairs: `pairs(s, types, *operands, **attrs)`: the lowering where an operand or the result is complex; `types`
+            are those of the operands, complex ones are pairs of parts (`Scalar.pair`). Elementwise operators without it
+            are computed by NumPy.
+        by_numpy: whether results for operands of these types are computed by NumPy itself, called back from machine
+            code (`passes/numpy_functions.py`), because `lower` has no code for them. ELEMENTWISE records without
+            `lower` always are.
     """
 
     name: str
@@ -127,9 +141,23 @@ class OpDef:
     domain: tuple[float, float] | None = None
     ulp: float = 0.0
     arity: int = 1
+    by_numpy: Callable[[Sequence[TensorType]], bool] | None = None
+    pairs: Callable[..., Any] | None = None
 
     def has(self, trait: Trait) -> bool:
         return trait in self.traits
+
+    def commutes(self, types: Sequence[TensorType]) -> bool:
+        """Whether the operands may change places, bit for bit: of a complex product one of two terms is fused."""
+        return Trait.COMMUTATIVE in self.traits and not any(t.dtype.kind == "c" for t in types)
+
+    def needs_numpy(self, types: Sequence[TensorType]) -> bool:
+        """Whether NumPy itself computes the operator for operands of these types: there is no machine code for it."""
+        if self.by_numpy is not None:
+            return self.by_numpy(types)
+        if Trait.ELEMENTWISE not in self.traits:
+            return False
+        return self.lower is None or (self.pairs is None and any(t.dtype.kind == "c" for t in types))
 
 
 REGISTRY: dict[str, OpDef] = {}

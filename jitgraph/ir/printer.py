@@ -31,7 +31,7 @@ from jitgraph.source import SourceLoc
 #: Words that attributes use for other things: a size that begins with one is written `dim(...)`.
 RESERVED = frozenset(
     ["nan", "inf", "true", "false", "none", "array", "layout", "type", "complex", "dim", "opaque"]
-    + [dtypes.short_name(d) for d in (*dtypes.COMPILED, dtypes.F16, dtypes.C64, dtypes.C128)]
+    + [dtypes.short_name(d) for d in (*dtypes.COMPILED, dtypes.C64, dtypes.C128)]
 )
 #: Attributes whose strings are names of symbols and print bare.
 SYMBOL_ATTRS = frozenset(["symbol", "index"])

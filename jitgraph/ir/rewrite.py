@@ -18,6 +18,7 @@ from jitgraph.errors import InternalError
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
+from jitgraph.ir.storage import UPDATES, WRITES
 from jitgraph.ir.types import TensorType
 
 Rewrite: TypeAlias = Callable[[Op, Builder], Value | None]
@@ -209,7 +210,7 @@ def copy_of(value: Value, t: TensorType, b: Builder) -> Value:
 
 def _layout_blind(op: Op, i: int) -> bool:
     """The op does not see the layout of its operand `i`: its result's is written in its type."""
-    return op.defn.has(Trait.ELEMENTWISE) or (op.name == "write" and i == 0)
+    return op.defn.has(Trait.ELEMENTWISE) or (op.name in WRITES and i == 0)
 
 
 def _is_fresh_result(op: Op, i: int) -> bool:
@@ -233,7 +234,7 @@ def _is_returned(value: Value) -> bool:
     return value.type.kind == "array" and any(op.name == "return" for op in value.users())
 
 
-_ALIASES = frozenset(["view", "reshape", "write", "expand", "scatter_add", "constant"])
+_ALIASES = frozenset(["view", "reshape", "constant", *UPDATES])
 
 
 def starts_storage(value: Value) -> bool:
@@ -241,9 +242,7 @@ def starts_storage(value: Value) -> bool:
     if value.type.kind != "array":
         return False
     return any(
-        (op.name == "write" and i == 1)
-        or op.name in ("for", "while", "yield", "return")
-        or (op.name in ("expand", "scatter_add") and i == 0)
+        UPDATES.get(op.name) == i or op.name in ("for", "while", "yield", "return")
         for op, i in value.uses
     )
 

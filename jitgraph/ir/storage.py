@@ -1,17 +1,39 @@
 """Storages: chains of versions that may share one piece of memory.
 
-An update (`write`, `scatter_add`, `expand`) makes the next version of its base. Regions hand versions on: what a
+An update (`write`, `write_through`, `scatter`, `scatter_add`, `expand`) makes the next version of its base. Regions hand versions on: what a
 loop carries stays in its storage if each turn yields a version of what it was given; a branch does if both sides do.
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias, Union
+
 from jitgraph.ir.dims import DimLike, Facts
-from jitgraph.ir.graph import Value
-from jitgraph.ir.types import AxisMap, IndexMap
+from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.types import AxisMap, IndexMap, Shape
 
 #: Ops whose result is the next version of the operand named.
-UPDATES: dict[str, int] = {"write": 1, "scatter_add": 0, "expand": 0}
+UPDATES: dict[str, int] = {"write": 1, "write_through": 1, "scatter": 0, "scatter_add": 0, "expand": 0}
+#: Those of them that store a value element by element.
+WRITES = frozenset(["write", "write_through"])
+#: Views, at least one of them a reshape, that lead from an array to the one that an index map is a map of.
+Space: TypeAlias = tuple[Union[IndexMap, Shape], ...]
+
+
+def target_of(op: Op) -> tuple[Space, IndexMap]:
+    """Which elements of its base an op of `WRITES` stores."""
+    if op.name == "write":
+        return (), op.attrs["map"]
+    *space, last = op.attrs["steps"]
+    return tuple(space), last
+
+
+def extended(space: Space, map: IndexMap, base_shape: Shape, steps: Space) -> Space:
+    """The space of what is seen through `steps` (a reshape first) in a view of `space`; identities are left out."""
+    shape = space[-1] if space else base_shape
+    if isinstance(shape, IndexMap):
+        shape = shape.shape
+    return (*space, *steps) if map.is_identity(shape) else (*space, map, *steps)
 
 
 def storage_root(value: Value) -> Value:

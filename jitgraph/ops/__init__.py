@@ -1,5 +1,21 @@
 """The operator records: importing this package fills `ir.opdef.REGISTRY`."""
 
-from jitgraph.ops import control, create, effect, elementwise, functions, index, kernel, linalg, reduce, shape
+from jitgraph.ops import (
+    control,
+    create,
+    effect,
+    elementwise,
+    fold,
+    functions,
+    index,
+    kernel,
+    linalg,
+    reduce,
+    shape,
+    ufuncs,
+)
 
-__all__ = ["control", "create", "effect", "elementwise", "functions", "index", "kernel", "linalg", "reduce", "shape"]
+__all__ = [
+    "control", "create", "effect", "elementwise", "fold", "functions", "index", "kernel", "linalg", "reduce", "shape",
+    "ufuncs",
+]  # fmt: skip

@@ -7,6 +7,7 @@ it to `x` on the closed interval; `sign` and rounding have the gradient zero.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from jitgraph.errors import DTypeError
 from jitgraph.ir.opdef import Attrs, Signature
 from jitgraph.ir.types import PYTHON_KINDS, Kind, TensorType, python_kind_of, python_type
 from jitgraph.ops import lowering as low
+from jitgraph.ops import pairs as on_pairs
 from jitgraph.ops.families import (
     ELEMENTWISE,
     binary,
@@ -38,17 +40,57 @@ from jitgraph.ops.families import (
 
 # -------------------------------------------------------------------------------------------------------- arithmetic
 
-unary("neg", np.negative, "-x.", low.neg, vjp=lambda b, ct, y, x: (b.neg(ct),), linear=True)
+
+def _of_scalars(ufunc: np.ufunc, operation: Any) -> Any:
+    """`ufunc`, or on complex scalars the operator, which NumPy (and Python) compute in another way."""
+
+    def evaluate(*operands: Any) -> Any:
+        for x in operands:
+            if isinstance(x, np.ndarray) or not (isinstance(x, complex) or np.iscomplexobj(x)):
+                return ufunc(*operands)
+        try:
+            return operation(*operands)
+        except ZeroDivisionError:  # a check in front has raised it
+            return complex(np.nan, np.nan)
+
+    return evaluate
+
+
+unary(
+    "neg",
+    np.negative,
+    "-x.",
+    low.neg,
+    vjp=lambda b, ct, y, x: (b.neg(ct),),
+    linear=True,
+    pairs=on_pairs.each_part(low.neg),
+)
 unary(
     "abs",
     np.absolute,
     "|x|.",
     low.absolute,
     vjp=lambda b, ct, y, x: (b.mul(ct, b.sign(x)),),
+    evaluate=_of_scalars(np.absolute, abs),
+    pairs=on_pairs.absolute,
 )
 unary("sign", np.sign, "-1, 0 or 1 by the sign of x; NaN of NaN.", low.sign, vjp=no_gradient)
-unary("square", np.square, "x * x.", low.square, vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(x, 2.0)),))
-unary("reciprocal", np.reciprocal, "1 / x.", low.reciprocal, vjp=lambda b, ct, y, x: (b.neg(b.mul(ct, b.square(y))),))
+unary(
+    "square",
+    np.square,
+    "x * x.",
+    low.square,
+    vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(x, 2.0)),),
+    pairs=on_pairs.square,
+)
+unary(
+    "reciprocal",
+    np.reciprocal,
+    "1 / x.",
+    low.reciprocal,
+    vjp=lambda b, ct, y, x: (b.neg(b.mul(ct, b.square(y))),),
+    pairs=on_pairs.reciprocal,
+)
 unary(
     "sqrt",
     np.sqrt,
@@ -58,10 +100,23 @@ unary(
 )
 
 binary(
-    "add", np.add, "a + b; `or` of bools.", low.add, vjp=lambda b, ct, y, p, q: (ct, ct), commutative=True, linear=True
+    "add",
+    np.add,
+    "a + b; `or` of bools.",
+    low.add,
+    vjp=lambda b, ct, y, p, q: (ct, ct),
+    commutative=True,
+    linear=True,
+    pairs=on_pairs.each_part(low.add),
 )
 binary(
-    "sub", np.subtract, "a - b.", lambda s, a, b: s.sub(a, b), vjp=lambda b, ct, y, p, q: (ct, b.neg(ct)), linear=True
+    "sub",
+    np.subtract,
+    "a - b.",
+    lambda s, a, b: s.sub(a, b),
+    vjp=lambda b, ct, y, p, q: (ct, b.neg(ct)),
+    linear=True,
+    pairs=on_pairs.each_part(lambda s, a, b: s.sub(a, b)),
 )
 binary(
     "mul",
@@ -70,6 +125,8 @@ binary(
     low.mul,
     vjp=lambda b, ct, y, p, q: (b.mul(ct, q), b.mul(ct, p)),
     commutative=True,
+    evaluate=_of_scalars(np.multiply, operator.mul),
+    pairs=on_pairs.mul,
 )
 
 
@@ -78,7 +135,15 @@ def _div_vjp(b: Any, ct: Any, y: Any, p: Any, q: Any) -> tuple[Any, Any]:
     return scaled, b.neg(b.mul(scaled, y))
 
 
-binary("div", np.true_divide, "a / b; integers give float64.", lambda s, a, b: s.fdiv(a, b), vjp=_div_vjp)
+binary(
+    "div",
+    np.true_divide,
+    "a / b; integers give float64.",
+    lambda s, a, b: s.fdiv(a, b),
+    vjp=_div_vjp,
+    evaluate=_of_scalars(np.true_divide, operator.truediv),
+    pairs=on_pairs.div,
+)
 binary(
     "floordiv",
     np.floor_divide,
@@ -168,6 +233,7 @@ for _name, _ufunc, _lower, _wins, _nan in (
         _lower,
         vjp=_tie_vjp(_wins, _nan),
         python_bool=True,
+        pairs=on_pairs.extreme(f"{_wins[0]}e", nan_wins=not _nan),
     )
 
 binary(
@@ -180,23 +246,23 @@ binary(
 
 # ------------------------------------------------------------------------------------------------ comparisons, tests
 
-predicate("eq", np.equal, "a == b.", low.compare("eq"), commutative=True)
-predicate("ne", np.not_equal, "a != b; true if either is NaN.", low.compare("ne"), commutative=True)
-predicate("lt", np.less, "a < b.", low.compare("lt"))
-predicate("le", np.less_equal, "a <= b.", low.compare("le"))
-predicate("gt", np.greater, "a > b.", low.compare("gt"))
-predicate("ge", np.greater_equal, "a >= b.", low.compare("ge"))
-predicate("isnan", np.isnan, "Whether x is NaN.", low.isnan)
-predicate("isinf", np.isinf, "Whether x is infinite.", low.isinf)
-predicate("isfinite", np.isfinite, "Whether x is neither infinite nor NaN.", low.isfinite)
+predicate("eq", np.equal, "a == b.", low.compare("eq"), commutative=True, pairs=on_pairs.equal)
+predicate("ne", np.not_equal, "a != b; true if either is NaN.", low.compare("ne"), commutative=True, pairs=on_pairs.not_equal)
+predicate("lt", np.less, "a < b.", low.compare("lt"), pairs=on_pairs.ordered("lt"))
+predicate("le", np.less_equal, "a <= b.", low.compare("le"), pairs=on_pairs.ordered("le"))
+predicate("gt", np.greater, "a > b.", low.compare("gt"), pairs=on_pairs.ordered("gt"))
+predicate("ge", np.greater_equal, "a >= b.", low.compare("ge"), pairs=on_pairs.ordered("ge"))
+predicate("isnan", np.isnan, "Whether x is NaN.", low.isnan, pairs=on_pairs.isnan)
+predicate("isinf", np.isinf, "Whether x is infinite.", low.isinf, pairs=on_pairs.isinf)
+predicate("isfinite", np.isfinite, "Whether x is neither infinite nor NaN.", low.isfinite, pairs=on_pairs.isfinite)
 predicate("signbit", np.signbit, "Whether the sign bit is set; -0.0 and negative NaN have it.", low.signbit)
 
 # ------------------------------------------------------------------------------------------------------- logic, bits
 
-predicate("logical_and", np.logical_and, "a and b of truth values.", low.logical_and, commutative=True)
-predicate("logical_or", np.logical_or, "a or b of truth values.", low.logical_or, commutative=True)
-predicate("logical_xor", np.logical_xor, "Whether just one is true.", low.logical_xor, commutative=True)
-predicate("logical_not", np.logical_not, "not x.", low.logical_not)
+predicate("logical_and", np.logical_and, "a and b of truth values.", low.logical_and, commutative=True, pairs=on_pairs.of_truth(low.logical_and))
+predicate("logical_or", np.logical_or, "a or b of truth values.", low.logical_or, commutative=True, pairs=on_pairs.of_truth(low.logical_or))
+predicate("logical_xor", np.logical_xor, "Whether just one is true.", low.logical_xor, commutative=True, pairs=on_pairs.of_truth(low.logical_xor))
+predicate("logical_not", np.logical_not, "not x.", low.logical_not, pairs=on_pairs.of_truth(low.logical_not))
 
 binary(
     "bit_and",
@@ -260,6 +326,7 @@ define(
     _where_infer,
     np.where,
     lower=lambda s, c, a, b: s.select(c, a, b),
+    pairs=on_pairs.where,
     vjp=lambda b, ct, y, c, p, q: (None, b.where(c, ct, 0.0), b.where(c, 0.0, ct)),
     jvp=lambda b, tangents, y, c, p, q: b.where(
         c, 0.0 if tangents[1] is None else tangents[1], 0.0 if tangents[2] is None else tangents[2]
@@ -290,7 +357,7 @@ define(
     "min(max(x, lower), upper).",
     ufunc_rule("clip", _clip_ufunc, python_bool=True),
     _clip_ufunc,
-    lower=low.clip,
+    lower=low.in_single(low.clip),
     vjp=_clip_vjp,
     traits=ELEMENTWISE,
     numpy=(np.clip, _clip_ufunc),
@@ -308,7 +375,7 @@ def _cast_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     if x.kind == "array":
         return Signature((None,), (TensorType(dtype, x.shape, "array", fresh_layout(x.layout.order, x.shape)),))
     kind: Kind = "np_scalar"
-    if x.is_python and dtype in (dtypes.BOOL, dtypes.I64, dtypes.F64):
+    if x.is_python and dtype in (dtypes.BOOL, dtypes.I64, dtypes.F64, dtypes.C128):
         kind = python_kind_of(dtype)
     elif x.kind == "maybe_np_float" and dtype == dtypes.F64:
         kind = x.kind
@@ -326,6 +393,7 @@ define(
     _cast_infer,
     lambda x, dtype: x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()],
     lower=low.cast,
+    pairs=on_pairs.cast,
     vjp=_cast_vjp,
     jvp=lambda b, tangents, y, x, dtype: b.cast(tangents[0], dtype=dtype) if dtype.kind == "f" else None,
     traits=ELEMENTWISE,
@@ -359,6 +427,7 @@ define(
     _as_kind_infer,
     _as_kind,
     lower=lambda s, x, kind: x,
+    pairs=on_pairs.as_kind,
     vjp=lambda b, ct, y, x, kind: (ct,),
     linear=True,
     traits=ELEMENTWISE,

@@ -32,6 +32,7 @@ from jitgraph.ir.types import (
     elementwise_layout,
     python_kind_of,
 )
+from jitgraph.ops.lowering import in_single
 
 #: A dtype, or the Python type of a weak operand: what `resolve_dtypes` takes.
 DTypeCode: TypeAlias = "np.dtype | type"
@@ -52,14 +53,11 @@ def require_supported(name: str, used: Sequence[np.dtype]) -> None:
     """Refuse dtypes that compiled code does not compute with.
 
     Raises:
-        UnsupportedDTypeError: one of `used` is float16, complex or no number.
+        UnsupportedDTypeError: one of `used` is no number of theirs.
     """
     for dtype in used:
         if dtype not in _SUPPORTED:
-            why = "needs float16 for bool, int8 and uint8 operands, as in NumPy: cast them to float32 first"
-            if dtype != dtypes.F16:
-                why = f"does not support {dtype.name}"
-            raise UnsupportedDTypeError(f"{name} {why} (supported: bool, integers, float32, float64)")
+            raise UnsupportedDTypeError(f"{name} does not support {dtype.name} (supported: {dtypes.COMPILED_TEXT})")
 
 
 def dtype_code(t: TensorType) -> DTypeCode:
@@ -225,6 +223,8 @@ def ufunc_rule(name: str, ufunc: np.ufunc, *, python_bool: bool = False) -> Infe
             elif t.kind == "py_bool" and not python_bool and all(u.is_python for u in types):
                 codes = tuple(int if u.kind == "py_bool" else dtype_code(u) for u in types)
         found = loop_dtypes(name, ufunc, codes)
+        if dtypes.F16 in found and all(t.is_python for t in types):  # a function of a Python bool: as of an integer
+            found = loop_dtypes(name, ufunc, tuple(int if code == dtypes.BOOL else code for code in codes))
         return Signature(found[:-1], (elementwise_type(types, found[-1]),))
 
     return infer
@@ -252,7 +252,7 @@ def unary(
     name: str,
     ufunc: np.ufunc,
     doc: str,
-    lower: Callable[..., Any],
+    lower: Callable[..., Any] | None,
     *,
     vjp: Vjp | None = None,
     infer: Infer | None = None,
@@ -261,21 +261,27 @@ def unary(
     domain: tuple[float, float] | None = None,
     ulp: float = 0.0,
     linear: bool = False,
+    pairs: Callable[..., Any] | None = None,
 ) -> OpDef:
-    """An elementwise operator of one operand with the meaning and the types of `ufunc`, unless they are given."""
+    """An elementwise operator of one operand with the meaning and the types of `ufunc`, unless they are given.
+
+    Like `binary` and `predicate` it computes float16 in float32 and rounds once, as NumPy does. Without `lower` NumPy
+    itself computes it.
+    """
     return register(
         OpDef(
             name,
             doc,
             infer or ufunc_rule(name, ufunc),
             evaluate or ufunc,
-            lower,
+            None if lower is None else in_single(lower),
             vjp,
             linear=linear,
             traits=ELEMENTWISE,
             numpy=(ufunc,) if numpy is None else numpy,
             domain=domain,
             ulp=ulp,
+            pairs=pairs,
         )
     )
 
@@ -284,14 +290,16 @@ def binary(
     name: str,
     ufunc: np.ufunc,
     doc: str,
-    lower: Callable[..., Any],
+    lower: Callable[..., Any] | None,
     *,
     vjp: Vjp | None = None,
+    evaluate: Callable[..., Any] | None = None,
     commutative: bool = False,
     python_bool: bool = False,
     domain: tuple[float, float] | None = None,
     ulp: float = 0.0,
     linear: bool = False,
+    pairs: Callable[..., Any] | None = None,
 ) -> OpDef:
     """An elementwise operator of two operands with the meaning and the types of `ufunc`."""
     return register(
@@ -299,8 +307,8 @@ def binary(
             name,
             doc,
             ufunc_rule(name, ufunc, python_bool=python_bool),
-            ufunc,
-            lower,
+            evaluate or ufunc,
+            None if lower is None else in_single(lower),
             vjp,
             linear=linear,
             traits=COMMUTATIVE if commutative else ELEMENTWISE,
@@ -308,11 +316,20 @@ def binary(
             domain=domain,
             ulp=ulp,
             arity=2,
+            pairs=pairs,
         )
     )
 
 
-def predicate(name: str, ufunc: np.ufunc, doc: str, lower: Callable[..., Any], *, commutative: bool = False) -> OpDef:
+def predicate(
+    name: str,
+    ufunc: np.ufunc,
+    doc: str,
+    lower: Callable[..., Any] | None,
+    *,
+    commutative: bool = False,
+    pairs: Callable[..., Any] | None = None,
+) -> OpDef:
     """A comparison, test or logical operator: gives bool, and has the gradient zero."""
     return register(
         OpDef(
@@ -320,11 +337,12 @@ def predicate(name: str, ufunc: np.ufunc, doc: str, lower: Callable[..., Any], *
             doc,
             ufunc_rule(name, ufunc, python_bool=True),
             ufunc,
-            lower,
+            None if lower is None else in_single(lower),
             no_gradient,
             traits=COMMUTATIVE if commutative else ELEMENTWISE,
             numpy=(ufunc,),
             arity=ufunc.nin,
+            pairs=pairs,
         )
     )
 
@@ -342,9 +360,25 @@ def define(
     numpy: tuple[Any, ...] = (),
     linear: bool = False,
     arity: int = 1,
+    by_numpy: Callable[[Sequence[TensorType]], bool] | None = None,
+    pairs: Callable[..., Any] | None = None,
 ) -> OpDef:
     """Any other operator."""
-    return register(OpDef(name, doc, infer, evaluate, lower, vjp, jvp, linear, traits, numpy, arity=arity))
+    return register(
+        OpDef(
+            name, doc, infer, evaluate, lower, vjp, jvp, linear, traits, numpy, arity=arity, by_numpy=by_numpy, pairs=pairs
+        )
+    )
+
+
+def has_half_or_complex(types: Sequence[TensorType]) -> bool:
+    """`by_numpy` of operators whose machine code is for integers and the larger real floats."""
+    return any(t.dtype == dtypes.F16 or t.dtype.kind == "c" for t in types)
+
+
+def has_half(types: Sequence[TensorType]) -> bool:
+    """Whether an operand is float16: `by_numpy` of operators whose machine code has no order of NumPy's for it."""
+    return any(t.dtype == dtypes.F16 for t in types)
 
 
 # --------------------------------------------------------------------------------------------------------- gradients

@@ -37,60 +37,144 @@ def _require_axis(axis: int, t: TensorType) -> None:
         raise AxisError(f"axis {axis} is out of bounds for array of dimension {t.ndim}")
 
 
-def _taken_shape(x: TensorType, index: TensorType, axis: int) -> tuple[Any, ...]:
-    return (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+def _taken_shape(x: TensorType, indices: Sequence[TensorType], axis: int) -> tuple[Any, ...]:
+    return (*x.shape[:axis], *index_shape(indices), *x.shape[axis + len(indices) :])
+
+
+def index_shape(indices: Sequence[TensorType]) -> tuple[Any, ...]:
+    """What index arrays broadcast to; their sizes are equal or literally 1.
+
+    Raises:
+        ShapeError: they are not.
+    """
+    ndim = max(t.ndim for t in indices)
+    shape: list[Any] = [1] * ndim
+    for t in indices:
+        for k, d in enumerate(t.shape, ndim - t.ndim):
+            if shape[k] == 1 and isinstance(shape[k], int):
+                shape[k] = d
+            elif d not in (1, shape[k]):
+                raise ShapeError(f"index arrays of sizes {d} and {shape[k]} do not fit each other")
+    return tuple(shape)
 
 
 def _take_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-    x, index = types
-    require_integer("take", index)
-    _require_axis(attrs["axis"], x)
-    shape = _taken_shape(x, index, attrs["axis"])
-    return Signature((None, dtypes.I64), (TensorType(x.dtype, shape, "array" if shape else "np_scalar"),))
+    x, *indices = types
+    for index in indices:
+        require_integer("take", index)
+    axis = attrs["axis"]
+    _require_axis(axis + len(indices) - 1, x)
+    shape = _taken_shape(x, indices, axis)
+    casts = (None, *[dtypes.I64] * len(indices))
+    return Signature(casts, (TensorType(x.dtype, shape, "array" if shape else "np_scalar"),))
+
+
+def _take(x: Any, *indices: Any, axis: int) -> Any:
+    if len(indices) == 1:
+        return np.take(x, indices[0], axis=axis)
+    found = np.asarray(x)[(*(slice(None),) * axis, *indices)]
+    return np.ascontiguousarray(found) if found.ndim else found
+
+
+def _take_vjp(b: Any, ct: Any, y: Any, x: Any, *indices: Any, axis: int) -> tuple[Any, ...]:
+    return b.scatter_add(zeros_like(b, x), *indices, ct, axis=axis), *(None,) * len(indices)
 
 
 define(
     "take",
-    "Elements at integer positions along an axis; each is in range and not negative.",
+    "Elements at integer positions: one index array for each axis from `axis` on; all in range and not negative.",
     _take_infer,
-    lambda x, index, axis: np.take(x, index, axis=axis),
-    vjp=lambda b, ct, y, x, index, axis: (b.scatter_add(zeros_like(b, x), index, ct, axis=axis), None),
-    jvp=lambda b, tangents, y, x, index, axis: b.take(tangents[0], index, axis=axis),
+    _take,
+    vjp=_take_vjp,
+    jvp=lambda b, tangents, y, x, *indices, axis: b.take(tangents[0], *indices, axis=axis),
     traits=MOVEMENT,
     numpy=(np.take, np.ndarray.take, np.ndarray.__getitem__),
-    arity=2,
+    arity=-1,
 )
 
 
-def _scatter_add_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-    base, index, values = types
-    require_integer("scatter_add", index)
-    _require_axis(attrs["axis"], base)
-    shape = _taken_shape(base, index, attrs["axis"])
-    require_fits(values.shape, shape)
-    return Signature((None, dtypes.I64, base.dtype), (TensorType(base.dtype, base.shape, "array", base.layout),))
+def _update_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    base, *indices, values = types
+    for index in indices:
+        require_integer("scatter", index)
+    _require_axis(attrs["axis"] + len(indices) - 1, base)
+    require_fits(values.shape, _taken_shape(base, indices, attrs["axis"]))
+    casts = (None, *[dtypes.I64] * len(indices), base.dtype)
+    return Signature(casts, (TensorType(base.dtype, base.shape, "array", base.layout),))
 
 
-def _scatter_add(base: Any, index: Any, values: Any, axis: int) -> Any:
+def _scatter_add(base: Any, *rest: Any, axis: int) -> Any:
     result = np.array(base, order="K", copy=True)
-    np.add.at(result, (*(slice(None),) * axis, index), values)
+    np.add.at(result, (*(slice(None),) * axis, *rest[:-1]), rest[-1])
     return result
+
+
+def _scatter_add_vjp(b: Any, ct: Any, y: Any, base: Any, *rest: Any, axis: int) -> tuple[Any, ...]:
+    *indices, _ = rest
+    return ct, *(None,) * len(indices), b.take(ct, *indices, axis=axis)
+
+
+def _scatter_add_jvp(b: Any, tangents: Any, y: Any, base: Any, *rest: Any, axis: int) -> Any:
+    if tangents[-1] is None:
+        return tangents[0]
+    old = zeros_like(b, base) if tangents[0] is None else tangents[0]
+    return b.scatter_add(old, *rest[:-1], tangents[-1], axis=axis)
 
 
 define(
     "scatter_add",
-    "The next version of `base`: values added at integer positions along an axis, one after the other (`np.add.at`).",
-    _scatter_add_infer,
+    "The next version of `base`: values added at integer positions, one after the other (`np.add.at`). The indices are "
+    "those of `take`.",
+    _update_infer,
     _scatter_add,
-    vjp=lambda b, ct, y, base, index, values, axis: (ct, None, b.take(ct, index, axis=axis)),
-    jvp=lambda b, tangents, y, base, index, values, axis: (
-        tangents[0]
-        if tangents[2] is None
-        else b.scatter_add(zeros_like(b, base) if tangents[0] is None else tangents[0], index, tangents[2], axis=axis)
-    ),
+    vjp=_scatter_add_vjp,
+    jvp=_scatter_add_jvp,
     traits=frozenset({Trait.PURE, Trait.OPAQUE}),
     numpy=(np.add.at,),
-    arity=3,
+    arity=-1,
+)
+
+
+def _scatter(base: Any, *rest: Any, axis: int) -> Any:
+    result = np.array(base, order="K", copy=True)
+    *indices, values = rest
+    result[(*(slice(None),) * axis, *indices)] = values
+    return result
+
+
+def _scatter_vjp(b: Any, ct: Any, y: Any, base: Any, *rest: Any, axis: int) -> tuple[Any, ...]:
+    """What is overwritten, be it by a later index of the same place, has no gradient."""
+    *indices, values = rest
+    count = len(indices)
+    wide = index_shape([TensorType(dtypes.I64, shape_of(i)) for i in indices])
+    own, behind = shape_of(base), len(shape_of(base)) - axis - count
+    total = product(wide)
+    numbers = b.reshape(b.iota(b.dim(value=0), b.dim(value=1), size=total, dtype=dtypes.I64), shape=wide)
+    last = b.scatter(b.full(0, shape=own[axis : axis + count], dtype=dtypes.I64), *indices, numbers, axis=0)
+    wins = b.eq(b.take(last, *indices, axis=0), numbers)
+    wins = b.reshape(wins, shape=(*wide, *(1,) * behind))
+    taken = b.take(ct, *indices, axis=axis)
+    cleared = b.scatter(ct, *indices, b.full(0.0, shape=shape_of(values), dtype=dtype_of(ct)), axis=axis)
+    return cleared, *(None,) * count, b.where(wins, taken, 0.0)
+
+
+def _scatter_jvp(b: Any, tangents: Any, y: Any, base: Any, *rest: Any, axis: int) -> Any:
+    old = zeros_like(b, base) if tangents[0] is None else tangents[0]
+    new = zeros_like(b, rest[-1]) if tangents[-1] is None else tangents[-1]
+    return b.scatter(old, *rest[:-1], new, axis=axis)
+
+
+define(
+    "scatter",
+    "The next version of `base`: values written at integer positions in C order, the last one wins. The indices are "
+    "those of `take`.",
+    _update_infer,
+    _scatter,
+    vjp=_scatter_vjp,
+    jvp=_scatter_jvp,
+    traits=frozenset({Trait.PURE, Trait.OPAQUE}),
+    numpy=(np.ndarray.__setitem__, np.put, np.put_along_axis),
+    arity=-1,
 )
 
 # -------------------------------------------------------------------------------------------------------------- masks

@@ -14,6 +14,22 @@ _UNSIGNED = {dtypes.I8: dtypes.U8, dtypes.I16: dtypes.U16, dtypes.I32: dtypes.U3
 _BITS = {dtypes.F32: dtypes.I32, dtypes.F64: dtypes.I64}
 
 
+def in_single(lower: Callable[..., Any]) -> Callable[..., Any]:
+    """float16 as NumPy computes it: all of `lower` in float32, the result rounded once."""
+
+    def lowered(s: Scalar, *operands: Any, **attrs: Any) -> Any:
+        for x in operands:
+            if s.dtype(x) == dtypes.F16:
+                break
+        else:
+            return lower(s, *operands, **attrs)
+        wide = [s.cast(x, dtypes.F32) if s.dtype(x) == dtypes.F16 else x for x in operands]
+        found = lower(s, *wide, **attrs)
+        return s.cast(found, dtypes.F16) if s.dtype(found) == dtypes.F32 else found
+
+    return lowered
+
+
 def is_bool(s: Scalar, x: Any) -> bool:
     return s.dtype(x).kind == "b"
 
@@ -315,6 +331,10 @@ def cast(s: Scalar, x: Any, dtype: np.dtype) -> Any:
     source = s.dtype(x)
     if source == dtype:
         return x
+    if source == dtypes.F16:
+        return cast(s, s.cast(x, dtypes.F32), dtype)
+    if dtype == dtypes.F16 and source != dtypes.F64:
+        return s.cast(s.cast(x, dtypes.F32), dtype)
     if dtype.kind == "b":
         return truth(s, x)
     if source.kind != "f" or dtype.kind == "f":

@@ -23,6 +23,7 @@ from jitgraph.ops.families import (
     dtype_of,
     expand,
     fresh_layout,
+    has_half,
     no_gradient,
     require_supported,
     reverse_map,
@@ -90,7 +91,8 @@ def _reduction(
     def evaluate(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
         return ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims)
 
-    define(name, doc, infer, evaluate, vjp=vjp, jvp=jvp, traits=REDUCTION, numpy=(*numpy, ufunc.reduce), linear=linear)
+    names = (*numpy, ufunc.reduce)
+    define(name, doc, infer, evaluate, vjp=vjp, jvp=jvp, traits=REDUCTION, numpy=names, linear=linear, by_numpy=has_half)
 
 
 def _sum_vjp(b: Any, ct: Any, y: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool = False) -> tuple[Any]:
@@ -165,6 +167,7 @@ for _name, _function, _what in (("argmax", np.argmax, "greatest"), ("argmin", np
         _position(_function),
         vjp=no_gradient,
         numpy=(_function,),
+        by_numpy=has_half,
     )
 
 
@@ -220,6 +223,7 @@ define(
     lambda x, axis: np.add.accumulate(x, axis=axis),
     vjp=lambda b, ct, y, x, axis: (_reverse_sum(b, ct, axis),),
     numpy=(np.cumsum, np.add.accumulate),
+    by_numpy=has_half,
     linear=True,
 )
 define(
@@ -230,4 +234,5 @@ define(
     vjp=_cumprod_vjp,
     jvp=_cumprod_jvp,
     numpy=(np.cumprod, np.multiply.accumulate),
+    by_numpy=has_half,
 )

@@ -1,27 +1,34 @@
 """The order in which NumPy (from 2.3) reduces an array, as a plan over symbolic sizes that code generation follows.
 
-For floats the order of additions decides the bits. NumPy walks the axes in the order of falling |stride|, each
-in its own direction, so that a reversed axis is read from the far end of memory:
-1. Axes of size 1 play no part. Neighbours merge where the outer one continues the inner one.
+For floats the order of additions decides the bits. NumPy's iterator walks the axes in the order of falling |stride|,
+each in its own direction, so that a reversed axis is read from the far end of memory; an axis of stride zero stays
+where its neighbours leave it (`ir.types.elementwise_layout` is the rule):
+1. Axes of size 1 play no part. Neighbours merge where the outer one continues the inner one in every operand (the array
+   and the mask of `where=`); two axes of stride zero merge.
 2. If the innermost axis is kept, the reduced axes around it are serial: row after row is added to the row of results.
 3. If it is reduced, the innermost run of reduced axes is one flat sequence, cut into chunks of which each is added
    pairwise and then onto the accumulator; reduced axes further out are serial.
+4. A chunk is one call of NumPy's inner loop. An operand that is cast (`dtype=`; byte-swapped and unaligned arrays too)
+   goes through a buffer of 8192 elements; so does one whose axes do not merge, if that saves calls (`_Run.calls` has
+   the comparison of costs). What fits into the buffer is one chunk.
+5. Under a mask each stretch of true elements inside a chunk is added pairwise, one after the other.
 A product is serial throughout, in the same order. Integers, bools, maxima, minima, any and all do not depend on it.
-Not covered: axes of stride zero (`broadcast` is set), and sizes that turn out to be 1 at run time (`not_one`).
+Sizes that turn out to be 1 at run time are named (`not_one`). Not covered: `np.setbufsize`, and an `out=` whose axes
+lie in another order than the array's, or whose dtype is another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise as neighbours
+from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from jitgraph.ir.dims import Dim, DimLike, as_symbol, dim_max, dim_min, evaluate, floordiv
 from jitgraph.ir.layouts import layout_of
-from jitgraph.ir.types import TensorType
+from jitgraph.ir.types import TensorType, elementwise_layout
 
 Order: TypeAlias = Literal["pairwise", "serial", "free"]
 ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "any", "all"]
@@ -44,9 +51,9 @@ class ReductionPlan:
         inner: the innermost run of reduced axes, outermost first; empty if the innermost axis is kept.
         merged: whether the inner run is one gapless sequence (of any constant stride).
         chunk: elements of the flat inner run that go into one pairwise call; None: all of them.
+        period: the chunks begin anew after so many elements; None: never.
         init: what an accumulator starts from: 0 for sums, 1 for products; None: the first element.
         not_one: sizes for which the plan holds only if they are not 1: NumPy would leave their axis out.
-        broadcast: whether an axis has stride zero; NumPy's order is then another one.
     """
 
     order: Order
@@ -56,9 +63,9 @@ class ReductionPlan:
     inner: tuple[int, ...]
     merged: bool
     chunk: DimLike | None
+    period: DimLike | None
     init: int | None
     not_one: tuple[DimLike, ...] = ()
-    broadcast: bool = False
 
 
 _INIT: dict[str, int | None] = {"sum": 0, "prod": 1, "max": None, "min": None, "any": 0, "all": 1}
@@ -71,16 +78,32 @@ def reduction_order(dtype: np.dtype, kind: ReduceKind) -> Order:
     return "pairwise" if kind == "sum" else "serial"
 
 
-def reduction_plan(x: TensorType, axes: Sequence[int], kind: ReduceKind = "sum") -> ReductionPlan:
-    """The plan of NumPy's `kind` over `axes` (none negative) of an array of type `x`."""
+def reduction_plan(
+    x: TensorType,
+    axes: Sequence[int],
+    kind: ReduceKind = "sum",
+    *,
+    dtype: np.dtype | None = None,
+    mask: TensorType | None = None,
+) -> ReductionPlan:
+    """The plan of NumPy's `kind` over `axes` (none negative) of an array of type `x`.
+
+    Args:
+        dtype: what is computed in; None: the dtype of `x`. Any other goes through a buffer.
+        mask: type of the mask of `where=`, of the shape of `x`.
+    """
     reduced = frozenset(axes)
-    order = [k for k in x.layout.order if x.shape[k] != 1]
+    operands = (x,) if mask is None else (x, mask)
+    walked = elementwise_layout(x.ndim, operands).order if mask is not None or x.layout.zero else x.layout.order
+    order = [k for k in walked if x.shape[k] != 1]
     start = len(order)
     while start and order[start - 1] in reduced:
         start -= 1
     loops, inner = tuple(order[:start]), tuple(order[start:])
-    sizes = _merged_sizes(x, inner)
-    rule = reduction_order(x.dtype, kind)
+    dtype = x.dtype if dtype is None else dtype
+    rule = reduction_order(dtype, kind)
+    around = tuple(takewhile(lambda k: k not in reduced, reversed(loops)))
+    run = _Run.of(operands, inner, around, buffered=dtype != x.dtype)
     outer_serial = tuple(k for k in loops if k in reduced)
     if rule == "pairwise" and not inner:
         rule = "serial"
@@ -91,11 +114,10 @@ def reduction_plan(x: TensorType, axes: Sequence[int], kind: ReduceKind = "sum")
         kept,
         outer_serial,
         inner,
-        len(sizes) <= 1,
-        _chunk(sizes) if rule == "pairwise" and len(sizes) > 1 else None,
+        len(run.sizes) <= 1,
+        *(run.calls() if rule == "pairwise" else (None, None)),
         _INIT[kind],
         tuple(x.shape[k] for k in order if _may_be_one(x.shape[k])) if rule != "free" else (),
-        any(k in x.layout.zero for k in order),
     )
 
 
@@ -104,33 +126,106 @@ def _may_be_one(d: DimLike) -> bool:
     return isinstance(d, Dim) and as_symbol(d) is None
 
 
-def _merged_sizes(x: TensorType, run: Sequence[int]) -> list[DimLike]:
-    """Sizes of a run of axes after merging those that continue one another."""
-    if not run:
-        return []
-    place = {axis: at for at, axis in enumerate(x.layout.order)}
-    sizes: list[DimLike] = [x.shape[run[0]]]
-    for outer, axis in neighbours(run):
-        if any(k in x.layout.breaks for k in range(place[outer], place[axis])):
-            sizes.append(x.shape[axis])
-        else:
-            sizes[-1] = sizes[-1] * x.shape[axis]
-    return sizes
+def _continues(t: TensorType, outer: int, inner: int) -> bool:
+    """Whether stride[outer] == size[inner] * stride[inner]."""
+    if outer in t.layout.zero or inner in t.layout.zero:
+        return outer in t.layout.zero and inner in t.layout.zero
+    place = {axis: at for at, axis in enumerate(t.layout.order)}
+    return place[outer] < place[inner] and not any(k in t.layout.breaks for k in range(place[outer], place[inner]))
 
 
-def _chunk(sizes: Sequence[DimLike]) -> DimLike:
-    """The length of a pairwise call over a run that did not merge into one axis, as a formula over the sizes.
+def _holds(a: DimLike, b: DimLike) -> DimLike:
+    """1 if a <= b, else 0."""
+    return dim_max(0, dim_min(1, b - a + 1))
 
-    The inner axes whose product is at most `BUFFER` make one stretch, and as many stretches as fit go into one call;
-    where all axes fit, that is at least the whole run. An axis joins if the product up to it is at most `BUFFER`,
-    which is min(1, BUFFER // product).
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The innermost run of reduced axes, after merging those that continue one another in all operands.
+
+    Attributes:
+        sizes: of the merged axes, innermost first.
+        costs: for each border, from the innermost outwards: what the iteration costs beyond it, 1 plus the number of
+            operands that need a buffer: those that are cast, and those that do not get so far with one stride.
+        around: size of the kept axes next to the run, and the cost beyond their border; None: there are none.
+        buffered: whether the array is cast.
     """
-    stretch = product = sizes[-1]
-    for d in sizes[-2:0:-1]:
-        product = product * d
-        joins = dim_min(1, floordiv(BUFFER, dim_max(product, 1)))
-        stretch = stretch * (1 + joins * (d - 1))
-    return stretch * dim_max(1, floordiv(BUFFER, dim_max(stretch, 1)))
+
+    sizes: tuple[DimLike, ...]
+    costs: tuple[int, ...]
+    around: tuple[DimLike, int] | None
+    buffered: bool
+
+    @staticmethod
+    def of(operands: Sequence[TensorType], inner: Sequence[int], outside: Sequence[int], *, buffered: bool) -> _Run:
+        """The run over `inner` (outermost first); `outside` are the kept axes around it, the innermost first."""
+        if not inner:
+            return _Run((), (), None, buffered)
+        shape = operands[0].shape
+        sizes: list[DimLike] = []
+        costs: list[int] = []
+        broken: set[int] = {0} if buffered else set()
+        for axis, before in zip(inner[::-1], (None, *inner[:0:-1]), strict=True):
+            ends = set() if before is None else {k for k, t in enumerate(operands) if not _continues(t, axis, before)}
+            if before is None or ends:
+                sizes.append(shape[axis])
+            else:
+                sizes[-1] = sizes[-1] * shape[axis]
+            if ends:
+                broken |= ends
+                costs.append(1 + len(broken))
+        if not outside:
+            return _Run(tuple(sizes), tuple(costs), None, buffered)
+        broken |= {k for k, t in enumerate(operands) if not _continues(t, outside[0], inner[0])}
+        kept = shape[outside[0]]
+        for axis, before in zip(outside[1:], outside, strict=False):
+            if not all(_continues(t, axis, before) for t in operands):
+                break
+            kept = kept * shape[axis]
+        return _Run(tuple(sizes), tuple(costs), (kept, 2 + len(broken)), buffered)
+
+    def calls(self) -> tuple[DimLike | None, DimLike | None]:
+        """(chunk, period) of the plan, as formulas over the sizes.
+
+        NumPy grows the core, an inner part of the axes, by one axis after the other as long as it is smaller than the
+        buffer (or nothing is buffered): cost * size <= best_cost * min(size * next, buffer) takes the next axis, of
+        which as many cores as fit into the buffer go into one call. The kept axis outside ends that; if it is
+        taken the run is one call.
+        """
+        sizes, costs = self.sizes, self.costs
+        if len(sizes) <= 1:
+            return (BUFFER, None) if self.buffered and sizes else (None, None)
+        if not self.buffered and len(sizes) == 2 and costs[0] == 2:  # usual: twice the inner size fits, or alone
+            return sizes[0] * dim_max(1, floordiv(BUFFER, dim_max(sizes[0], 1))), None
+        best = size = sizes[0]
+        core: DimLike = 1
+        going: DimLike = 1
+        first_cost = best_cost = 2 if self.buffered else 1
+        spent: DimLike = best_cost
+        inner_only: DimLike = 1
+        cost = first_cost
+        for d, following in zip(sizes[1:], costs, strict=True):
+            if cost > 1:
+                going = going * _holds(size + 1, BUFFER)
+            cost = following
+            larger = size * d
+            takes = going * _holds(cost * best, spent * dim_min(larger, BUFFER))
+            core = core + takes * (size - core)
+            best = best + takes * (larger - best)
+            spent = spent + takes * (cost - spent)
+            inner_only = inner_only * (1 - takes)
+            size = larger
+        fits = _holds(best, BUFFER)
+        if not self.buffered:
+            fits = _holds(1, fits + inner_only)
+        chunk = fits * best + (1 - fits) * core * floordiv(BUFFER, dim_max(core, 1))
+        if self.around is not None:
+            kept, cost = self.around
+            going = going * _holds(size + 1, BUFFER)
+            takes = going * _holds(cost * best, spent * dim_min(size * kept, BUFFER))
+            chunk = chunk + takes * (size - chunk)
+            best = best + takes * (size - best)
+        return chunk, best
 
 
 # ---------------------------------------------------------------------------------------------- the plan as a model
@@ -163,32 +258,63 @@ def pairwise(a: np.ndarray) -> Any:
     return pairwise(a[:half]) + pairwise(a[half:])
 
 
-def model_reduce(x: np.ndarray, axes: Sequence[int], kind: ReduceKind = "sum") -> Any:
-    """What NumPy gives for `kind` over `axes` of a float array, by following the plan one element at a time."""
-    plan = reduction_plan(type_of(x), axes, kind)
+def model_reduce(
+    x: np.ndarray,
+    axes: Sequence[int],
+    kind: ReduceKind = "sum",
+    *,
+    dtype: np.dtype | None = None,
+    mask: np.ndarray | None = None,
+    initial: Any = None,
+) -> Any:
+    """What NumPy gives for `kind` over `axes` of a float array, by following the plan one element at a time.
+
+    Args:
+        mask: a bool array of the shape of `x`, broadcast views included.
+    """
+    plan = reduction_plan(type_of(x), axes, kind, dtype=dtype, mask=None if mask is None else type_of(mask))
     chunk = None if plan.chunk is None else evaluate(plan.chunk, {})
+    period = None if plan.period is None else evaluate(plan.period, {})
     ones = [k for k in range(x.ndim) if x.shape[k] == 1]
-    nested = x.transpose([*plan.loops, *plan.inner, *ones]).reshape([x.shape[k] for k in (*plan.loops, *plan.inner)])
+    shape = [x.shape[k] for k in (*plan.loops, *plan.inner)]
+    dtype = x.dtype if dtype is None else dtype
+    nested = x.transpose([*plan.loops, *plan.inner, *ones]).reshape(shape).astype(dtype)
+    chosen = np.ones(shape, bool) if mask is None else mask.transpose([*plan.loops, *plan.inner, *ones]).reshape(shape)
     combine = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[kind]
+    first = plan.init if initial is None else initial
     result: dict[tuple[int, ...], Any] = {}
     for index in np.ndindex(*(x.shape[k] for k in plan.loops)):
         key = tuple(i for i, k in zip(index, plan.loops, strict=True) if k in plan.kept)
-        flat = nested[index].ravel()
-        total: Any = result.get(key, None if plan.init is None else x.dtype.type(plan.init))
+        flat, true = nested[index].ravel(), chosen[index].ravel()
+        total: Any = result.get(key, None if first is None else dtype.type(first))
         if plan.order == "pairwise":
             step = chunk or max(len(flat), 1)
-            for start in range(0, len(flat), step):
-                total = combine(total, pairwise(flat[start : start + step]))
+            for start, stop in chunks_of(len(flat), step, period or max(len(flat), 1)):
+                for run in runs_of(true[start:stop]):
+                    total = combine(total, pairwise(flat[start:stop][run]))
         else:
-            values_left = flat if total is not None else flat[1:]
-            total = flat[0] if total is None else total
-            for value in values_left:
-                total = combine(total, value)
+            for value in flat[true]:
+                total = value if total is None else combine(total, value)
         result[key] = total
     kept_shape = [x.shape[k] for k in plan.kept]
-    values = np.full(kept_shape, 0 if plan.init is None else plan.init, x.dtype)
+    values = np.full(kept_shape, 0 if first is None else first, dtype)
     for key, total in result.items():
         values[key] = total
     logical = [k for k in range(x.ndim) if k not in axes]
     inverse = sorted(range(len(plan.kept)), key=lambda i: plan.kept[i])
     return values.transpose(inverse).reshape([x.shape[k] for k in logical])[()]
+
+
+def chunks_of(size: int, chunk: int, period: int) -> Iterator[tuple[int, int]]:
+    """Where chunks of `chunk` elements begin and end that begin anew every `period`."""
+    start = 0
+    while start < size:
+        stop = min(start + chunk, start - start % period + period, size)
+        yield start, stop
+        start = stop
+
+
+def runs_of(mask: np.ndarray) -> list[slice]:
+    """The stretches of true elements."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False]))))
+    return [slice(a, b) for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)]

@@ -130,15 +130,18 @@ def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
 
 def _continue_in_c_order(x: TensorType, axes: Sequence[int]) -> bool:
     """Whether each of the axes is a run of the next one in memory, so that one stride serves them all."""
-    position = {axis: at for at, axis in enumerate(x.layout.order)}
-    for a, b in pairwise(axes):
-        between = x.layout.order[position[a] + 1 : position[b]]
-        gap = any(k in x.layout.breaks for k in range(position[a], position[b]))
-        if position[b] < position[a] or gap or any(x.shape[k] != 1 for k in between):
-            return False
-        if (a in x.layout.zero) != (b in x.layout.zero):
-            return False
-    return True
+    return all(continues(x, a, b) for a, b in pairwise(axes))
+
+
+def continues(x: TensorType, a: int, b: int) -> bool:
+    """Whether the layout says that a step along axis `a` is a run of axis `b`."""
+    order = x.layout.order
+    first, second = order.index(a), order.index(b)
+    between = order[first + 1 : second]
+    gap = any(k in x.layout.breaks for k in range(first, second))
+    if second < first or gap or any(x.shape[k] != 1 for k in between):
+        return False
+    return (a in x.layout.zero) == (b in x.layout.zero)
 
 
 def reshape_is_view(x: TensorType, shape: Shape, decide: Callable[[str, DimLike, DimLike], bool]) -> bool:
@@ -360,6 +363,39 @@ def _write_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     return Signature((base.dtype, None), (base,))
 
 
+def _through_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    value, base = types
+    shape = base.shape
+    for step in attrs["steps"]:
+        if isinstance(step, IndexMap):
+            if len(step.axes) != len(shape):
+                raise ShapeError(f"the map of a write names {len(step.axes)} axes, its base has {len(shape)}")
+            shape = step.shape
+            continue
+        rest = product(step) - product(shape)
+        if isinstance(rest, int) and rest:
+            raise ShapeError(f"cannot reshape array of size {product(shape)} into shape {shape_text(step)}")
+        shape = step
+    require_fits(value.shape, shape)
+    return Signature((base.dtype, None), (base,))
+
+
+def _through(value: Any, base: Any, steps: Sequence[Any]) -> Any:
+    result = np.array(base, order="K", copy=True)
+    places = np.arange(result.size).reshape(result.shape)
+    for step in steps:
+        places = view_of(places, step) if isinstance(step, IndexMap) else places.reshape(step)
+    result.flat[places.reshape(-1)] = np.broadcast_to(value, places.shape).reshape(-1)
+    return result
+
+
+def _through_vjp(b: Any, ct: Any, y: Any, value: Any, base: Any, *, steps: Sequence[Any]) -> tuple[Any, Any]:
+    seen = ct
+    for step in steps:
+        seen = b.view(seen, map=step) if isinstance(step, IndexMap) else b.reshape(seen, shape=step)
+    return seen, b.write_through(0.0, ct, steps=steps)
+
+
 def _write(value: Any, base: Any, map: IndexMap) -> Any:
     result = np.array(base, order="K", copy=True)
     view_of(result, map)[...] = value
@@ -379,6 +415,22 @@ define(
         0.0 if tangents[0] is None else tangents[0],
         zeros_like(b, base) if tangents[1] is None else tangents[1],
         map=map,
+    ),
+    traits=MOVEMENT,
+    numpy=(np.ndarray.__setitem__, np.copyto),
+    arity=2,
+)
+
+define(
+    "write_through",
+    "A write through views of which some are reshapes: `steps` lead from `base` to the elements, the last is a map.",
+    _through_infer,
+    _through,
+    vjp=_through_vjp,
+    jvp=lambda b, tangents, y, value, base, steps: b.write_through(
+        0.0 if tangents[0] is None else tangents[0],
+        zeros_like(b, base) if tangents[1] is None else tangents[1],
+        steps=steps,
     ),
     traits=MOVEMENT,
     numpy=(np.ndarray.__setitem__, np.copyto),

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
-from jitgraph.ir.storage import UPDATES, disjoint, storage_root
+from jitgraph.ir.storage import UPDATES, WRITES, Space, disjoint, extended, storage_root, target_of
 from jitgraph.ir.types import IndexMap
 
+#: Steps (a reshape first) and a map then: how an operand is seen.
+_Path: TypeAlias = tuple[Space, IndexMap]
 #: Ops whose result, if it has axes, may be the memory of its operand seen in another way.
 _ALIASES = frozenset(["view", "reshape"])
 
@@ -30,10 +33,23 @@ def bufferize(graph: Graph) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A value as a view of the version `of`; `map` None if not affine."""
+    """A value as a view of the version `of`: `map` of what that is seen as through `space`."""
 
     of: Value
-    map: IndexMap | None
+    map: IndexMap
+    space: Space = ()
+
+    def through(self, steps: Space, map: IndexMap) -> _Seen:
+        """What is seen of it through further steps (a reshape first), and a map then."""
+        if not steps:
+            return _Seen(self.of, self.map.then(map), self.space)
+        return _Seen(self.of, map, extended(self.space, self.map, self.of.type.shape, steps))
+
+    def same_or_disjoint(self, other: _Seen, facts: Facts) -> bool:
+        """Whether both are the same elements at the same index, or have none in common."""
+        if self.of.type.shape != other.of.type.shape or self.space != other.space:
+            return False
+        return self.map == other.map or disjoint(self.map, other.map, facts)
 
 
 class _Bufferize:
@@ -108,9 +124,9 @@ class _Bufferize:
         elif name in _ALIASES and op.result.type.ndim:
             x = op.operands[0]
             self._join(op.result, self.root[x])
-            inner = self._view(x)
-            outer = op.attrs.get("map")
-            self.seen[op.result] = _Seen(inner.of, inner.map.then(outer) if inner.map and outer else None)
+            shape = op.result.type.shape
+            steps, m = ((), op.attrs["map"]) if name == "view" else ((shape,), IndexMap.identity(shape))
+            self.seen[op.result] = self._view(x).through(steps, m)
         else:
             for result in op.results:
                 self._begin(result)
@@ -127,17 +143,10 @@ class _Bufferize:
         for i, value in enumerate(op.operands):
             if i == at or self.root.get(value) is not root or value.type.ndim == 0:
                 continue
-            if op.name != "write" or not self._same_or_disjoint(value, op.operands[at], op.attrs["map"]):
+            written = self._view(op.operands[at]).through(*target_of(op)) if op.name in WRITES else None
+            if written is None or not self._view(value).same_or_disjoint(written, self.graph.facts):
                 self._copy(op, i, f"what is written overlaps what is read{_at(op)}")
         self._next_version(op.result, self.root[op.operands[at]])
-
-    def _same_or_disjoint(self, value: Value, base: Value, target: IndexMap) -> bool:
-        """Whether `value`, a view of the storage of `base`, is written where it is already, or elsewhere."""
-        a, b = self._view(value), self._view(base)
-        if a.map is None or b.map is None or a.of.type.shape != b.of.type.shape:
-            return False
-        written = b.map.then(target)
-        return a.map == written or disjoint(a.map, written, self.graph.facts)
 
     def _conflict(self, op: Op, base: Value, at: int) -> str | None:
         """Why `op` may not overwrite the storage of its operand `base`; None if it may."""
@@ -296,24 +305,21 @@ class _Bufferize:
         All of them have to be in the computation of the value written, where it goes, or under a reduction
         that is complete before the first write.
         """
-        if update.name != "write":
+        if update.name not in WRITES:
             return True
         region = op.regions[0]
         outside = op.operands[base.index]
         anchor = self._view(outside)
-        if anchor.map is None:
-            return False
-        old: dict[Value, IndexMap | None] = {}
+        old: dict[Value, _Seen] = {}
         latest = update.operands[1]
         if latest is base:
             root = self.root[outside]
             for arg, operand in zip(region.args, op.operands, strict=True):
                 if self.root.get(operand) is root and operand.type.ndim:
-                    known = self._view(operand)
-                    old[arg] = known.map if known.of.type.shape == anchor.of.type.shape else None
+                    old[arg] = self._view(operand)
         else:
-            old[latest] = anchor.map
-        target = anchor.map.then(update.attrs["map"])
+            old[latest] = anchor
+        target = anchor.through(*target_of(update))
         return _Cone(old, target, self.graph.facts, op.attrs.get("rows", 0)).covers(update, region)
 
     def _take_out(self, op: Op, update: Op) -> None:
@@ -420,7 +426,7 @@ class _Bufferize:
 class _Cone:
     """The computation of the value of a `write`, inside a kernel: does it read the old elements in a safe way?"""
 
-    def __init__(self, old: Mapping[Value, IndexMap | None], target: IndexMap, facts: Facts, rows: int) -> None:
+    def __init__(self, old: Mapping[Value, _Seen], target: _Seen, facts: Facts, rows: int) -> None:
         self.old, self.target, self.facts, self.rows = old, target, facts, rows
 
     def covers(self, update: Op, region: Block) -> bool:
@@ -434,9 +440,9 @@ class _Cone:
                     visible.update(op.results)
         met: set[Op] = set()
         value = update.operands[0]
-        start = IndexMap.broadcast(value.type.shape, update.attrs["map"].shape)
-        stack: list[tuple[Value, IndexMap | None, bool]] = [(value, start, False)]
-        done: set[tuple[Value, IndexMap | None, bool]] = set()
+        start = IndexMap.broadcast(value.type.shape, target_of(update)[1].shape)
+        stack: list[tuple[Value, _Path | None, bool]] = [(value, ((), start), False)]
+        done: set[tuple[Value, _Path | None, bool]] = set()
         while stack:
             item = stack.pop()
             value, at, reduced = item
@@ -458,30 +464,35 @@ class _Cone:
             for op in region.ops()
         )
 
-    def _step(self, op: Op, operand: Value, at: IndexMap | None, reduced: bool) -> tuple[IndexMap | None, bool]:
+    def _step(self, op: Op, operand: Value, at: _Path | None, reduced: bool) -> tuple[_Path | None, bool]:
         """How the elements of an operand relate to those of the result."""
         if op.defn.has(Trait.REDUCTION):
-            return IndexMap.identity(operand.type.shape), True
+            return ((), IndexMap.identity(operand.type.shape)), True
         if at is None:
             return None, reduced
-        if op.defn.lower is not None or op.name == "copy":
-            return IndexMap.broadcast(operand.type.shape, op.result.type.shape).then(at), reduced
-        if op.name == "view":
-            whole: IndexMap = op.attrs["map"]
-            return whole.then(at), reduced
-        return None, reduced
+        steps, m = at
+        shape = op.result.type.shape if op.results else ()
+        if op.name == "reshape":
+            return (None if steps and not isinstance(steps[0], IndexMap) else ((shape, *steps), m)), reduced
+        if op.defn.lower is None and op.name not in ("copy", "view"):
+            return None, reduced
+        whole = op.attrs["map"] if op.name == "view" else IndexMap.broadcast(operand.type.shape, shape)
+        if not steps:
+            return ((), whole.then(m)), reduced
+        return ((steps if whole.is_identity(operand.type.shape) else (whole, *steps)), m), reduced
 
-    def _allowed(self, value: Value, at: IndexMap | None, reduced: bool) -> bool:
+    def _allowed(self, value: Value, at: _Path | None, reduced: bool) -> bool:
         if reduced and not self.rows:
             return True
-        known = self.old[value]
-        if known is None or at is None:
+        if at is None:
             return False
-        read = known.then(at)
+        read = self.old[value].through(*at)
         if not reduced:
-            return read == self.target or disjoint(read, self.target, self.facts)
+            return read.same_or_disjoint(self.target, self.facts)
+        if read.space or self.target.space:
+            return False
         return all(
-            any(p == q and p.axis == row for p, q in zip(read.axes, self.target.axes, strict=True))
+            any(p == q and p.axis == row for p, q in zip(read.map.axes, self.target.map.axes, strict=True))
             for row in range(self.rows)
         )
 

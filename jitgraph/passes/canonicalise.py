@@ -17,6 +17,7 @@ from jitgraph.ir.rewrite import (
     shares_memory,
     starts_storage,
 )
+from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
 
 RULES = RuleSet("canonicalise")
@@ -34,7 +35,7 @@ def _constants_right(graph: Graph) -> bool:
     for op in graph.walk():
         if len(op.operands) == 2 and op.defn.has(Trait.COMMUTATIVE):
             left, right = op.operands
-            if _rank_constant(left) > _rank_constant(right):
+            if _rank_constant(left) > _rank_constant(right) and op.defn.commutes((left.type, right.type)):
                 op.set_operands((right, left))
                 changed = True
     return changed
@@ -181,21 +182,19 @@ def write_of_own_version(op: Op, _b: Builder) -> Value | None:
         return None
     version = value
     while version is not base:
-        if version.producer is None or version.producer.name not in _BASE_OF:
+        if version.producer is None or version.producer.name not in UPDATES:
             return None
-        version = version.producer.operands[_BASE_OF[version.producer.name]]
+        version = version.producer.operands[UPDATES[version.producer.name]]
     return value
 
 
 def _root(value: Value) -> Value:
     """The first version of the storage that `value` is a version of."""
-    while value.producer is not None and value.producer.name in _BASE_OF:
-        value = value.producer.operands[_BASE_OF[value.producer.name]]
+    while value.producer is not None and value.producer.name in UPDATES:
+        value = value.producer.operands[UPDATES[value.producer.name]]
     return value
 
 
-#: Ops whose result is the next version of an operand, and which operand.
-_BASE_OF = {"write": 1, "expand": 0, "scatter_add": 0}
 
 
 def _reaches_loop_or_return(value: Value) -> bool:

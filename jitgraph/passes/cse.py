@@ -93,7 +93,8 @@ def op_key(op: Op) -> tuple[Any, ...]:
     if Trait.REDUCTION in op.defn.traits:  # `keepdims` changes the shape only
         return (op.defn.name, *operands, op.attrs["axes"])
     if len(operands) == 2 and Trait.COMMUTATIVE in op.defn.traits and operands[0] > operands[1]:
-        operands.reverse()
+        if op.defn.commutes([v.type for v in op.operands]):
+            operands.reverse()
     if not op.attrs:
         return (op.defn.name, *operands)
     return (op.defn.name, *operands, tuple([(k, attr_key(v)) for k, v in sorted(op.attrs.items())]))

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
-from jitgraph.ir.storage import UPDATES, disjoint
+from jitgraph.ir.storage import UPDATES, WRITES, Space, disjoint, target_of
 from jitgraph.ir.transform import bound_symbols, has_effects, op_symbols
 from jitgraph.ir.types import IndexMap, Shape, TensorType
 from jitgraph.passes.fuse_access import (
@@ -87,7 +87,7 @@ class _Fuser:
         if domain is None:
             self.alone(op)
             return False
-        if op.name == "write":
+        if op.name in WRITES:
             self.part_overlap(op, domain)
         self.fusable(op, domain)
         return True
@@ -96,7 +96,7 @@ class _Fuser:
         """write(view(x, m1), x, m2) of overlapping elements reads a copy first: x[1:] = x[:-1]."""
         value, base = op.operands
         found = access(value, domain)
-        if found.base is not access(base, base.type.shape).base or self.harmless(found, op.attrs["map"]):
+        if found.base is not access(base, base.type.shape).base or self.harmless(found, *target_of(op)):
             return
         t = TensorType(value.type.dtype, value.type.shape)
         copy = self.block.insert_before(op, Op(REGISTRY["copy"], (value,), (t,), {"order": "C"}, (), op.loc))
@@ -190,7 +190,7 @@ class _Fuser:
             g = self.of.get(access(value, value.type.shape).base)
             if g is not None and g.find().domain is not None:
                 kept_apart.append(g.find())
-        if op.name == "write":
+        if op.name in WRITES:
             kept_apart += self.write_hazards(op)
         for g in kept_apart:
             joinable.pop(g, None)
@@ -219,7 +219,7 @@ class _Fuser:
             rows = self.rows_of(g)
             return rows if rows and is_row_access(found, rows) else None
         rows = self.rows_of(g)
-        if not rows or op.name in ("write", "take") or op.defn.has(Trait.REDUCTION):
+        if not rows or op.name == "take" or op.name in WRITES or op.defn.has(Trait.REDUCTION):
             return None
         return rows if is_row_shape(domain, g.domain, rows) and is_row_access(found, rows) else None
 
@@ -235,23 +235,26 @@ class _Fuser:
     def write_hazards(self, op: Op) -> list[Group]:
         """Groups that read other elements of what a write overwrites than the one it writes at the same index."""
         base = access(op.operands[1], op.operands[1].type.shape).base
-        target: IndexMap = op.attrs["map"]
+        space, target = target_of(op)
         readers = {g.find() for g in self.readers.get(base, ())}
-        return [g for g in readers if g.domain and any(self.reads_elsewhere(member, base, target) for member in g.ops)]
+        return [g for g in readers if g.domain and any(self.reads_elsewhere(member, base, space, target) for member in g.ops)]
 
-    def reads_elsewhere(self, op: Op, base: Value, target: IndexMap) -> bool:
+    def reads_elsewhere(self, op: Op, base: Value, space: Space, target: IndexMap) -> bool:
         if any(access(v, v.type.shape).base is base for v in elsewhere_of(op)):
             return True
         domain = domain_of(op)
         assert domain is not None
         found = (access(v, domain) for v in inputs_of(op))
-        return any(f.base is base and not self.harmless(f, target) for f in found)
+        return any(f.base is base and not self.harmless(f, space, target) for f in found)
 
-    def harmless(self, found: Access, target: IndexMap) -> bool:
+    def harmless(self, found: Access, space: Space, target: IndexMap) -> bool:
         """Does a read see the element that the same index writes, or none that is written?"""
-        if found.opaque:
+        if found.space != space:
             return False
-        seen = found.map if found.map is not None else IndexMap.identity(found.base.type.shape)
+        seen = found.map
+        if seen is None:
+            shape = space[-1] if space else found.base.type.shape
+            seen = IndexMap.identity(shape.shape if isinstance(shape, IndexMap) else shape)
         return seen == target or disjoint(seen, target, self.facts)
 
     def join(
@@ -269,7 +272,7 @@ class _Fuser:
                 home = try_merge(self.order, home, g) or home
         if home is None or not self.reachable(home, needs):
             return None
-        if op.name == "write" and self.order.epochs[home.order] != self.order.epoch:
+        if op.name in WRITES and self.order.epochs[home.order] != self.order.epoch:
             return home if raise_to_end(self.order, home) else None
         return home
 
@@ -279,7 +282,7 @@ class _Fuser:
             return False
         if op.defn.has(Trait.REDUCTION) and g.axes is not None and g.axes != tuple(op.attrs["axes"]):
             return False
-        if op.name == "write" and g.epoch is not None and g.epoch != self.order.epoch:
+        if op.name in WRITES and g.epoch is not None and g.epoch != self.order.epoch:
             return False
         rows = rows or g.rows
         if not rows:
@@ -299,7 +302,7 @@ class _Fuser:
         assert g.domain is not None
         if op.defn.has(Trait.REDUCTION):
             g.axes = tuple(op.attrs["axes"])
-        if op.name == "write":
+        if op.name in WRITES:
             g.epoch = self.order.epoch
         if not g.rows and self.needs_rows(op, g, domain):
             g.rows = self.rows_of(g)

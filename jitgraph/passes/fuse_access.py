@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import Trait
+from jitgraph.ir.storage import WRITES, Space, target_of
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 
 #: Copied into each kernel that needs them.
@@ -25,11 +26,11 @@ def domain_of(op: Op) -> Shape | None:
     """The index space over which a kernel would compute `op`; None if it stands in no kernel."""
     defn = op.defn
     name = defn.name
-    if name == "write":
+    if name in WRITES:
         base = op.operands[1].producer
         if base is not None and base.name in ("view", "reshape"):
             return None
-        shape: Shape = op.attrs["map"].shape
+        shape: Shape = target_of(op)[1].shape
     elif Trait.REDUCTION in defn.traits and "axes" in op.attrs:
         shape = op.operands[0].type.shape
     elif Trait.ELEMENTWISE in defn.traits or name in ("copy", "take"):
@@ -42,18 +43,17 @@ def domain_of(op: Op) -> Shape | None:
 def inputs_of(op: Op) -> list[Value]:
     """The operands that an op reads element by element (not the base of a write, nor what a `take` takes from)."""
     name = op.defn.name
-    if name == "write":
+    if name in WRITES:
         return op.operands[:1]
-    if name == "take":
-        index = op.operands[1]
-        return [index] if index.type.ndim in (0, op.result.type.ndim) else []
+    if name == "take":  # an index with all axes of the result, or one that is the same for all elements
+        return [v for v in op.operands[1:] if v.type.ndim in (0, op.result.type.ndim)]
     return op.operands
 
 
 def elsewhere_of(op: Op) -> list[Value]:
     """The operands that an op reads at other elements than its own."""
     name = op.defn.name
-    if name == "write":
+    if name in WRITES:
         return op.operands[1:]
     if name == "take":
         return [v for v in op.operands if v not in inputs_of(op)]
@@ -95,12 +95,14 @@ def captured(op: Op) -> dict[Value, None]:
 class Access:
     """An operand as seen from the op: element `map(i)` of `base` at index i of the domain.
 
-    `map` None is the same element; `opaque` is an access that is no affine map (a reshape).
+    `map` None is the same element; `opaque` is an access that is no affine map: then `map` is one of what `base` is seen
+    as through the views and reshapes `space`.
     """
 
     base: Value
     map: IndexMap | None
     opaque: bool = False
+    space: Space = ()
 
 
 def access(value: Value, shape: Shape) -> Access:
@@ -112,9 +114,12 @@ def access(value: Value, shape: Shape) -> Access:
         op = value.producer
         value = op.operands[0]
         if op.name == "reshape":
+            steps = [op.result.type.shape]
             while value.producer is not None and value.producer.name in ("view", "reshape"):
-                value = value.producer.operands[0]
-            return Access(value, m, opaque=True)
+                op = value.producer
+                steps.append(op.attrs["map"] if op.name == "view" else op.result.type.shape)
+                value = op.operands[0]
+            return Access(value, m, opaque=True, space=tuple(reversed(steps)))
         inner: IndexMap = op.attrs["map"]
         m = inner if m is None else inner.then(m)
     if m is not None and m.is_identity(value.type.shape):

@@ -135,6 +135,8 @@ def may_have_rows(g: Group, rows: int) -> bool:
 def op_fits_rows(op: Op, domain: Shape, rows: int) -> bool:
     """Do the arrays that the op reads and makes lie row by row?"""
     values = [*op.operands, *op.results]
+    if op.name == "write_through":
+        return False
     for v in values:
         t = v.type
         if t.shape == domain:

@@ -1,7 +1,8 @@
-"""`numerics="numpy"`: functions whose bits differ from NumPy's become calls of NumPy's own.
+"""Operators that NumPy itself computes become calls of NumPy's own functions.
 
-Not part of the pipeline: it runs once on the captured graph, because the functions behind host calls are not stored
-with machine code.
+Always those for which their records have no machine code (`OpDef.by_numpy`, or an elementwise record without `lower`);
+under `numerics="numpy"` also the functions whose bits differ from NumPy's. Not part of the pipeline: it runs once on the
+captured graph, because the functions behind host calls are not stored with machine code.
 """
 
 from __future__ import annotations
@@ -15,14 +16,27 @@ from jitgraph.ir.graph import Graph, Op, Site
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 
 
-def numpy_functions(graph: Graph) -> bool:
-    """Turn every elementwise op with an error bound into a `host_call` of its NumPy meaning; True if there was one."""
-    found = [op for op in graph.walk() if op.defn.has(Trait.ELEMENTWISE) and op.defn.ulp > 0]
+def numpy_functions(graph: Graph, *, bounded: bool = False) -> bool:
+    """Turn ops that NumPy computes into `host_call`s of their NumPy meaning; True if there was one.
+
+    Args:
+        bounded: also the elementwise ops with an error bound.
+    """
+    found = [op for op in graph.walk() if by_numpy(op) or (bounded and op.defn.ulp > 0 and _is_elementwise(op))]
     for op in found:
         _to_host(graph, op)
     if found:
         _renumber(graph)
     return bool(found)
+
+
+def by_numpy(op: Op) -> bool:
+    """Whether machine code cannot compute `op`."""
+    return op.defn.needs_numpy([v.type for v in op.operands])
+
+
+def _is_elementwise(op: Op) -> bool:
+    return op.defn.has(Trait.ELEMENTWISE)
 
 
 def _to_host(graph: Graph, op: Op) -> None:

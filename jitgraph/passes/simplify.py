@@ -23,8 +23,11 @@ def simplify(graph: Graph) -> bool:
 
 
 def _number(op: Op, i: int) -> Any:
-    """Operand `i` as a number, if all its elements are that number."""
-    return constant_number(op.operands[i])
+    """Operand `i` as a number, if all its elements are that number and the op is not complex.
+
+    Complex numbers have laws of their own: 0 and 1 have signed zeros in their parts.
+    """
+    return None if _kind(op) == "c" else constant_number(op.operands[i])
 
 
 def _is(number: Any, value: float) -> bool:
@@ -35,7 +38,7 @@ def _is(number: Any, value: float) -> bool:
 
 
 def _kind(op: Op) -> str:
-    """Kind of the dtype that the op computes in: b, i, u, f."""
+    """Kind of the dtype that the op computes in: b, i, u, f, c."""
     return op.operands[0].type.dtype.kind
 
 
@@ -160,9 +163,9 @@ def signs_cancel(op: Op, b: Builder) -> Value | None:
 
 @RULES.rule("abs")
 def abs_of_signed(op: Op, b: Builder) -> Value | None:
-    """abs(-x) = abs(x); abs(abs(x)) = abs(x)"""
+    """abs(-x) = abs(x) for real x; abs(abs(x)) = abs(x)"""
     inner = op.operands[0].producer
-    if inner is None or inner.name not in ("neg", "abs"):
+    if inner is None or inner.name not in ("neg", "abs") or _kind(op) == "c":  # the bits depend on the layout
         return None
     return op.operands[0] if inner.name == "abs" else _emit(b, "abs", op, inner.operands[0])
 
@@ -314,7 +317,7 @@ def not_comparison(op: Op, b: Builder) -> Value | None:
     inner = op.operands[0].producer
     if inner is None or inner.name not in _OPPOSITE or _kind(op) != "b":
         return None
-    if inner.name not in ("eq", "ne") and _kind(inner) == "f":
+    if inner.name not in ("eq", "ne") and _kind(inner) in "fc":
         return None
     return _emit(b, _OPPOSITE[inner.name], op, *inner.operands)
 

@@ -37,8 +37,26 @@ from jitgraph.runtime import engine, table
 EXPORTS = ("entry", "prepare")
 _FORMATS = {
     "bool": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
-    "f32": "f", "f64": "d",
+    "f16": "e", "f32": "f", "f64": "d", "c64": "ff", "c128": "dd",
 }  # fmt: skip
+
+
+class _ComplexStruct(struct.Struct):
+    """Complex numbers as their two parts."""
+
+    def pack(self, x: Any) -> bytes:  # type: ignore[override]
+        return super().pack(x.real, x.imag)
+
+    def unpack_from(self, buffer: Any, offset: int = 0) -> tuple[complex]:  # type: ignore[override]
+        return (complex(*super().unpack_from(buffer, offset)),)
+
+
+def _struct(name: str, padding: int = 0) -> struct.Struct:
+    """Scalars of a dtype as bytes, with `padding` bytes behind."""
+    kind = _ComplexStruct if name in ("c64", "c128") else struct.Struct
+    return kind(f"={_FORMATS[name]}{padding}x")
+
+
 _ZERO = bytes(8)
 #: Arenas are kept for later calls, of any function, as fresh memory costs a page fault for every 4096 bytes.
 _KEPT_BYTES = 32 << 20
@@ -59,7 +77,7 @@ class Frame:
     __slots__ = (
         "__weakref__", "address", "allocated", "args", "context", "dims", "dims_address", "executable", "made",
         "pending", "result_dims", "result_dims_address", "scratch", "size", "size_address", "slots",
-        "slots_address", "slots_view",
+        "slots_address", "slots_view", "waiting",
     )  # fmt: skip
 
     def __init__(self, executable: Executable) -> None:
@@ -83,6 +101,8 @@ class Frame:
         self.allocated: dict[int, np.ndarray] = {}
         self.made: list[Any] = []
         self.pending: BaseException | None = None
+        #: Results of host calls that said their sizes and are not fetched yet, by site.
+        self.waiting: dict[int, tuple[Any, ...]] = {}
         _frames[self.address] = self
 
     def arena(self, size: int) -> int:
@@ -102,6 +122,8 @@ class Frame:
         self.args = b""
         if self.allocated:
             self.allocated.clear()
+        if self.waiting:
+            self.waiting.clear()
         if self.scratch is not None:
             if self.scratch.nbytes <= _KEPT_BYTES and len(_arenas) < _KEPT_ARENAS:
                 _arenas.append(self.scratch)
@@ -151,9 +173,9 @@ def _host(context: int, site: int, inputs: int, outputs: int) -> int:
     """Call the Python function behind `site`; its exception waits in the frame until the machine code has returned."""
     frame = _frames[context]
     try:
-        _executable(frame).call_host(site, inputs, outputs)
+        _executable(frame).call_host(frame, site, inputs, outputs)
     except BaseException as e:  # noqa: BLE001  # machine code lies in between: raised again by `run`
-        frame.pending = e
+        frame.pending = Deoptimise(str(e)) if getattr(e, "__jitgraph_rerun__", False) else e
         return int(Status.PYTHON_ERROR)
     return int(Status.OK)
 
@@ -257,7 +279,7 @@ class Executable:
         for slot in interface.arrays:
             kinds[slot] = None
         for slot, name in interface.scalars:
-            kinds[slot] = struct.Struct(f"={_FORMATS[name]}{SLOT_BYTES - dtypes.from_short_name(name).itemsize}x")
+            kinds[slot] = _struct(name, SLOT_BYTES - dtypes.from_short_name(name).itemsize)
         self._kinds = kinds
         self._only_arrays = all(kind is None for kind in kinds)
         self._dtypes = [dtypes.from_short_name(r.dtype) for r in interface.results]
@@ -367,7 +389,7 @@ class Executable:
         if status == Status.PYTHON_ERROR and pending is not None:
             return pending
         if status == Status.DEOPTIMISE:
-            return Deoptimise(self.sites[site].message)
+            return Deoptimise(self.sites[site].message, site)
         if status == Status.INTERRUPTED:
             return KeyboardInterrupt()
         if status != Status.ERROR:
@@ -377,22 +399,40 @@ class Executable:
         names = self.interface.values.get(site, ())
         return error_of(self.sites[site], [_value(bits, name) for bits, name in zip(raw, names, strict=False)])
 
-    def call_host(self, site: int, inputs: int, outputs: int) -> None:
-        """Unpack the slots, call, and copy what comes back into the output buffers or slots.
+    def call_host(self, frame: Frame, site: int, inputs: int, outputs: int) -> None:
+        """Unpack the slots, call, and copy what comes back into the output buffers or slots; see `abi.Interface`.
+
+        Args:
+            site: of the call; `~site` fetches the results of the last call of a site that says sizes first.
 
         Raises:
-            DTypeError, ShapeError: the function gave something else than it did when traced.
+            Deoptimise: the function gave something else than it did when traced, and the call can be rerun in Python.
+            DTypeError, ShapeError: it cannot.
         """
+        fetch = site < 0
+        site = ~site if fetch else site
         ins, outs = self.interface.hosts[site]
-        function = self.hosts[site]
-        keep = not getattr(function, "borrows", False)
-        arguments = [_read_slot(inputs + k * SLOT_BYTES, o, keep) for k, o in enumerate(ins)]
-        answer = function(*arguments)
-        if not outs:
-            return
-        answers = answer if len(outs) > 1 else (answer,)
-        for k, (o, value) in enumerate(zip(outs, answers, strict=True)):
-            _write_slot(outputs + k * SLOT_BYTES, o, value, self.sites[site])
+        if fetch:
+            answers = frame.waiting.pop(site)
+        else:
+            function = self.hosts[site]
+            keep = not getattr(function, "borrows", False)
+            arguments = [_read_slot(inputs + k * SLOT_BYTES, o, keep) for k, o in enumerate(ins)]
+            answer = function(*arguments)
+            answers = answer if len(outs) > 1 else (answer,)
+            sizes = self.interface.sizes.get(site)
+            if sizes is not None:
+                frame.waiting[site] = answers
+                for k, (result, axis) in enumerate(sizes):
+                    ctypes.c_int64.from_address(outputs + k * SLOT_BYTES).value = np.shape(answers[result])[axis]
+                return
+        try:
+            for k, (o, value) in enumerate(zip(outs, answers, strict=False)):
+                _write_slot(outputs + k * SLOT_BYTES, o, value, self.sites[site])
+        except (errors.DTypeError, errors.ShapeError) as e:
+            if getattr(self.hosts[site], "rerun", False):
+                raise Deoptimise(str(e)) from e
+            raise
 
 
 def error_of(site: Site, values: Sequence[Any]) -> Exception:
@@ -407,7 +447,7 @@ def error_of(site: Site, values: Sequence[Any]) -> Exception:
 
 def _value(bits: int, name: str) -> Any:
     """A value of `context.error_values`."""
-    if name in ("f32", "f64"):
+    if name in ("f16", "f32", "f64"):
         return struct.unpack("d", struct.pack("q", bits))[0]
     if name == "bool":
         return bool(bits & 1)
@@ -427,7 +467,7 @@ def _maker(r: ResultSlot, dtype: np.dtype) -> Callable[[list[int]], np.ndarray]:
 
 def _box(r: ResultSlot) -> Callable[[memoryview, int], Any]:
     """A function from a slot to the scalar in it, as the user is to see it."""
-    unpack = struct.Struct(f"={_FORMATS[r.dtype]}").unpack_from
+    unpack = _struct(r.dtype).unpack_from
     if r.kind == "np_scalar":
         scalar = dtypes.from_short_name(r.dtype).type
         return lambda view, at: scalar(unpack(view, at)[0])
@@ -454,8 +494,7 @@ def _read_slot(address: int, o: HostOperand, keep: bool) -> Any:
     if o.ndim >= 0:
         array = _array_at(address, o)
         return array.copy() if keep else array
-    raw = _string_at(address, 8)
-    return dtypes.from_short_name(o.dtype).type(struct.unpack_from(f"={_FORMATS[o.dtype]}", raw)[0])
+    return dtypes.from_short_name(o.dtype).type(_struct(o.dtype).unpack_from(_string_at(address, 16))[0])
 
 
 def _write_slot(address: int, o: HostOperand, value: Any, site: Site) -> None:
@@ -468,7 +507,7 @@ def _write_slot(address: int, o: HostOperand, value: Any, site: Site) -> None:
         if given.shape != ():
             text = f"{site.message}: gave an array of shape {given.shape}, but a scalar when the function was traced"
             raise errors.ShapeError(errors.describe(text, site.loc))
-        ctypes.memmove(address, struct.pack(f"={_FORMATS[o.dtype]}", given.astype(dtype)[()]), dtype.itemsize)
+        ctypes.memmove(address, _struct(o.dtype).pack(given.astype(dtype)[()]), dtype.itemsize)
         return
     target = _array_at(address, o)
     if given.shape != target.shape:

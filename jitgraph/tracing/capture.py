@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgraph import errors, pytree
+from jitgraph import errors
 from jitgraph.config import config
 from jitgraph.ir import builder as ir_builder
 from jitgraph.ir.builder import Builder
@@ -28,8 +28,9 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.pytree import TreeDef
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor, lift, make, plain, use_mode
+from jitgraph.tracing.arguments import Arguments
 from jitgraph.tracing.capture_mode import CaptureMode, Restart, frame_of
-from jitgraph.tracing.hidden import MISSING, Cell, Global, Guard, HiddenArg, Place, Replay
+from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Fixed, Global, Guard, HiddenArg, Place, Replay
 from jitgraph.tracing.leaves import (
     SIZE_NAMES,
     CallSpec,
@@ -87,6 +88,7 @@ class Trace:
         writes: numbers of the arguments that the graph writes to (attr `mutates` of its `return`).
         also_arguments: (leaf, place): the array argument is the very object at that place.
         held: objects that the trace keeps alive (static arguments whose identity is in the key).
+        path: answers to `CaptureMode.assume` that the graph was traced with.
     """
 
     graph: Graph
@@ -103,24 +105,25 @@ class Trace:
     writes: tuple[int, ...]
     also_arguments: list[tuple[int, Place]] = field(default_factory=list)
     held: list[Any] = field(default_factory=list)
+    path: tuple[bool, ...] = ()
 
-    def valid(self, leaves: Sequence[Any]) -> bool:
+    def valid(self, leaves: Sequence[Any], call: Call = NO_CALL) -> bool:
         """Whether the live world is still as it was: guards, types of hidden arguments, numbers baked in."""
-        return self.holds(leaves) and all(h.fits() for h in self.hidden)
+        return self.holds(leaves, call) and all(h.fits(call) for h in self.hidden)
 
-    def holds(self, leaves: Sequence[Any]) -> bool:
+    def holds(self, leaves: Sequence[Any], call: Call = NO_CALL) -> bool:
         """`valid` without the hidden arguments, which a call reads and tests as it passes them."""
         for k, value in self.leaf_values.items():
             if type(leaves[k]) is not type(value) or leaves[k] != value:
                 return False
-        if any(leaves[k] is not place.get() for k, place in self.also_arguments):
+        if any(leaves[k] is not place.get(call) for k, place in self.also_arguments):
             return False
-        return all(g.check() for g in self.guards_python)
+        return all(g.check(call) for g in self.guards_python)
 
-    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
+    def arguments(self, leaves: Sequence[Any], call: Call = NO_CALL) -> list[Any]:
         """The graph's arguments for a call with these leaves: plain arrays and numbers, hidden ones read now."""
         found = [plain(leaves[k]) for k in self.arg_leaves]
-        found += [plain(h.get()) for h in self.hidden]
+        found += [plain(h.get(call)) for h in self.hidden]
         return found
 
     def overlaps(self, arguments: Sequence[Any]) -> bool:
@@ -142,12 +145,14 @@ def trace(
     kwargs: dict[str, Any],
     options: TraceOptions | None = None,
     spec: CallSpec | None = None,
+    path: tuple[bool, ...] = (),
 ) -> Trace:
     """Capture `fn` for arguments like these.
 
     Args:
         fn: a Python function, method or callable object; a wrapper's `__wrapped__` is not looked for.
         spec: made from `fn` and the options once; made here if None.
+        path: answers to what the trace asks of data (`CaptureMode.assume`); True beyond them.
 
     Raises:
         TraceError: the function does something that cannot be captured; the text says where and how to mend it.
@@ -160,7 +165,7 @@ def trace(
     decisions = _Decisions()
     for _ in range(_RESTARTS):
         try:
-            return _Capture(fn, options, spec, leaves, tree, decisions).run()
+            return _Capture(fn, options, spec, leaves, tree, decisions, (args, kwargs), path).run()
         except Restart as restart:
             decisions.add(restart)
     raise errors.InternalError(f"the trace of {fn} restarts for ever")
@@ -173,10 +178,13 @@ class _Decisions:
     static_leaves: set[int] = field(default_factory=set)
     lifted: set[str] = field(default_factory=set)
     fixed: set[str] = field(default_factory=set)
+    settled: set[Any] = field(default_factory=set)
 
     def add(self, restart: Restart) -> None:
         if restart.static_leaf >= 0:
             self.static_leaves.add(restart.static_leaf)
+        if restart.settle is not None:
+            self.settled.add(restart.settle)
         if restart.lift:
             self.lifted.add(restart.lift)
             self.fixed.discard(restart.lift)
@@ -203,8 +211,12 @@ class _Capture:
         leaves: list[Any],
         tree: TreeDef,
         decisions: _Decisions,
+        call: Call,
+        path: tuple[bool, ...],
     ) -> None:
         self.fn = fn
+        self.call = call
+        self.spec = spec
         self.options = options
         self.leaves, self.tree = leaves, tree
         self.decisions = decisions
@@ -214,6 +226,8 @@ class _Capture:
         self.mode = CaptureMode(Builder(self.graph))
         self.outside = Outside(self.mode, self._hidden_argument, decisions.lifted, decisions.fixed)
         self.mode.outside = self.outside
+        self.mode.path = path
+        self.mode.settled = decisions.settled
         limit = config.unroll_limit if options.unroll_limit is None else options.unroll_limit
         self.tracer = Tracer(self.mode, self.outside, limit)
         self.sizes = 0
@@ -266,7 +280,6 @@ class _Capture:
                 x = x.value if type(x) is Static else x
                 if isinstance(x, np.ndarray) and key[0] == "static":
                     x = self._static_array(x, name)
-                self.outside.argument_object(x, name)
                 found.append(x)
                 continue
             data = plain(x)
@@ -304,15 +317,14 @@ class _Capture:
         try:
             with use_mode(mode):
                 lifted = self._lifted_leaves()
-                parts = pytree.unflatten(self.tree, lifted)
-                args, kwargs = parts[0], parts[1] if len(parts) > 1 else {}
+                args, kwargs = Arguments(self.outside, lifted, self.spec.positional, self.spec.rest).build(
+                    self.tree, *self.call
+                )
                 self._check_arity(args, kwargs)
-                arguments = _containers_of(parts)
                 self._owner()
                 result = self.tracer.call(self.fn, *args, **kwargs)
                 if self.tracer.regions.failed is not None:
                     raise self.tracer.regions.failed  # noqa: TRY301  # the function's own
-                self._check_arguments(arguments)
                 if self.tracer.regions.abandoned:
                     sweep(self.graph)
                 return self._finish(result)
@@ -340,9 +352,12 @@ class _Capture:
         """A bound method's object, or a callable object, is read at call time."""
         fn = self.fn
         if isinstance(fn, MethodType):
-            self.outside.argument_object(fn.__self__, "self")
+            self.outside.argument_object(Fixed(fn.__self__, "self"), fn.__self__)
         elif not isinstance(fn, FunctionType):
-            self.outside.argument_object(fn, "self")
+            self.outside.argument_object(Fixed(fn, "self"), fn)
+        function = getattr(fn, "__func__", fn)
+        if isinstance(function, FunctionType):
+            self.outside.argument_object(Fixed(function, function.__name__), function)
 
     def _check_arity(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         """Python's own TypeError for a wrong call, naming the function."""
@@ -356,27 +371,16 @@ class _Capture:
                     errors.describe(text, loc, remedy="call it with the parameters of its signature.")
                 ) from None
 
-    def _check_arguments(self, before: list[tuple[Any, Any]]) -> None:
-        """Lists and dicts that were arguments are copies here: a change of one would be lost."""
-        for container, copy in before:
-            items = list(container.values()) if type(container) is dict else list(container)
-            kept = list(copy.values()) if type(copy) is dict else list(copy)
-            if len(items) != len(kept) or any(a is not b for a, b in zip(items, kept, strict=True)):
-                self.mode.fail(
-                    f"{self.graph.name} changes a {type(container).__name__} that was passed to it",
-                    "return the new values instead; arrays in it may be written in place.",
-                )
-
     # --- results
 
     def _finish(self, result: Any) -> Trace:
-        values, out_tree = pytree.flatten(result)
+        values, out_tree = self.outside.flatten(result)
         replays: list[Replay] = []
         for place, value in self._stores():
             if value is MISSING:
                 replays.append(Replay(place))
                 continue
-            leaves, tree = pytree.flatten(value)
+            leaves, tree = self.outside.flatten(value)
             replays.append(Replay(place, len(values), len(leaves), tree))
             values += leaves
         returned: list[Value] = []
@@ -402,10 +406,11 @@ class _Capture:
             out_tree=out_tree,
             hidden=hidden,
             replays=replays,
-            guards_python=self.outside.guards,
+            guards_python=self.outside.guards + self.outside.distinct_guards(),
             writes=self.graph.body.terminator.attrs["mutates"],
             also_arguments=self.outside.also_arguments,
-            held=[x for x, k in zip(self.leaves, self.keys, strict=True) if not is_dynamic(k)],
+            held=[x for x, k in zip(self.leaves, self.keys, strict=True) if k[0] == "static"],
+            path=tuple(self.mode.assumed),
         )
 
     def _stores(self) -> list[tuple[Place, Any]]:
@@ -416,9 +421,9 @@ class _Capture:
                 self.outside.lift_if_stored(name)
                 found.append((Global(namespace.live, name), value))
             found += [(Global(namespace.live, name), MISSING) for name in namespace.deleted()]
-        for cell, name, value in self.tracer.cell_stores():
+        for place, name, value in self.tracer.cell_stores():
             self.outside.lift_if_stored(name)
-            found.append((Cell(cell, name), value))
+            found.append((place, value))
         for place, value in self.outside.changes():
             self.outside.lift_if_stored(place.text)
             found.append((place, value))
@@ -428,27 +433,6 @@ class _Capture:
 def _identifier(name: str) -> str:
     """A value name from a leaf's: `p.w`, `xs[0]` as `p.w`, `xs.0`."""
     return re.sub(r"[^\w.]+", ".", name).strip(".")
-
-
-def _containers_of(tree: Any) -> list[tuple[Any, Any]]:
-    """All lists and dicts in the arguments, each with a shallow copy."""
-    found: list[tuple[Any, Any]] = []
-
-    def visit(x: Any) -> None:
-        kind = type(x)
-        if kind in (list, dict):
-            found.append((x, kind(x)))
-        if kind in (list, tuple):
-            for i in x:
-                visit(i)
-        elif kind is dict:
-            for i in x.values():
-                visit(i)
-
-    for part in tree:
-        for x in part.values() if type(part) is dict else part:
-            visit(x)
-    return found
 
 
 _NAME = re.compile(r"[A-Za-z_]\w*")

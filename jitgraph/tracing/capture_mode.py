@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -12,10 +13,10 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import DimLike, symbol
-from jitgraph.ir.graph import Block, Symbol, Value
+from jitgraph.ir.graph import Block, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import PYTHON_KINDS
-from jitgraph.modes import TraceMode
+from jitgraph.modes import TraceMode, constant_of
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor
 from jitgraph.tracing import host
@@ -32,18 +33,26 @@ class Restart(BaseException):  # no error: the trace begins anew, knowing more; 
         static_leaf: number of an argument leaf whose value Python needs: baked in, under a guard.
         lift: path of a Python number outside that the function also stores: a hidden argument instead of a guard.
         fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
+        settle: a branch (see `Regions.settled`) whose sides do not fit one graph: one of them is assumed.
     """
 
-    def __init__(self, static_leaf: int = -1, lift: str = "", fix: str = "") -> None:
+    def __init__(self, static_leaf: int = -1, lift: str = "", fix: str = "", settle: Any = None) -> None:
         super().__init__(static_leaf, lift, fix)
-        self.static_leaf, self.lift, self.fix = static_leaf, lift, fix
+        self.static_leaf, self.lift, self.fix, self.settle = static_leaf, lift, fix, settle
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What stands behind the site of a check that the trace took for granted: the number of the assumption."""
+
+    number: int
 
 
 def user_frame() -> Any:
     """The innermost frame of the user's code in the running trace; None outside of one."""
     frame = sys._getframe(1)
     while frame is not None:
-        if type(frame.f_globals) is TraceGlobals:
+        if type(frame.f_globals) is TraceGlobals and frame.f_globals.is_user:
             return frame
         frame = frame.f_back  # type: ignore[assignment]
     return None
@@ -60,7 +69,8 @@ def frame_of(error: BaseException) -> tuple[Any, SourceLoc | None]:
     found, loc = None, None
     tb = error.__traceback__
     while tb is not None:
-        if type(tb.tb_frame.f_globals) is TraceGlobals:
+        space = tb.tb_frame.f_globals
+        if type(space) is TraceGlobals and space.is_user:
             found, loc = tb.tb_frame, SourceLoc.of_instruction(tb.tb_frame.f_code, tb.tb_lasti)
         tb = tb.tb_next
     return found, loc
@@ -89,6 +99,8 @@ class CaptureMode(TraceMode):
     """
 
     outside: Outside
+    #: How the trace calls a NumPy function without an operator: (function, args, kwargs).
+    call_numpy: Callable[[Any, Any, Any], Any] | None = None
 
     def __init__(self, builder: Builder) -> None:
         super().__init__(builder)
@@ -98,6 +110,15 @@ class CaptureMode(TraceMode):
         self.shown: list[Tensor] = []
         #: Exception classes that the user's `try` statements around handle.
         self.handled: list[tuple[type[BaseException], ...]] = []
+        #: Branches of which one side is assumed, by `Regions.key_of`.
+        self.settled: set[Any] = set()
+        #: Answers to `assume`, in order: those that calls of the compiled code gave; further ones are True.
+        self.path: tuple[bool, ...] = ()
+        #: The answers of this trace.
+        self.assumed: list[bool] = []
+        self._known_flags: dict[Value, bool] = {}
+        #: Whether a call back with an effect was emitted.
+        self.effects = False
         self.blocks: list[Block] = [builder.block]
         self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
         #: Storages that may share memory with others on one path: (they, those others).
@@ -211,23 +232,55 @@ class CaptureMode(TraceMode):
 
     def can_rerun(self) -> bool:
         """Whether the call may be given up and run in Python: nothing visible can have been written so far."""
-        if len(self.blocks) > 1 or any(s.origin is not None for s, _ in self.journal):
-            return False
-        return not any(op.name == "host_call" for op in self.builder.graph.body.ops())
+        return len(self.blocks) == 1 and not self.effects and all(s.origin is None for s, _ in self.journal)
+
+    def assume(self, flag: Any, why: str) -> bool:
+        """The truth of a traced bool, taken for granted: a call where it is the other one goes to another trace.
+
+        Args:
+            flag: the graph's value; None of this is needed for a constant.
+            why: what the user did, for the error.
+
+        Raises:
+            TraceError: something visible may have been written, or this is a loop or a branch: no call can turn back.
+        """
+        known = constant_of(flag)
+        if known is not None:
+            return bool(known)
+        if flag in self._known_flags:
+            return self._known_flags[flag]
+        if not self.can_rerun():
+            self.fail(
+                f"{why} depends on data, in a loop, in a branch or after a write that the caller can see",
+                "do it before the write and outside of the loop, or give both cases one type.",
+            )
+        number = len(self.assumed)
+        answer = self.path[number] if number < len(self.path) else True
+        self.assumed.append(answer)
+        self._known_flags[flag] = answer
+        condition = flag if answer else self.builder.apply(REGISTRY["logical_not"], flag)[0]
+        sites = self.builder.graph.sites
+        sites.append(Site("deoptimise", f"assumption {number}", self.locate(), Assumption(number)))
+        self.emit_effect("check", [condition], site=len(sites) - 1)
+        return answer
 
     def unsupported(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None
     ) -> Any:
-        rule = host.TABLE.get(func) if func is not None else None
-        if func is not None and rule is not None:
-            return host.call(self, func, rule, tuple(args), kwargs)
-        return super().unsupported(name, args, kwargs, func)
+        if func is not None and self.call_numpy is not None:
+            return self.call_numpy(func, tuple(args), kwargs)
+        return self.no_form(name, args, kwargs)
+
+    def no_form(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A NumPy function of which nothing is known meets a traced value: a TraceError."""
+        return super().unsupported(name, args, kwargs)
 
     def constant_value(self, value: Any) -> Value:
         return self.builder.constant(value)
 
     def emit_host(self, site: int, operands: Sequence[Value], types: Sequence[Any], effects: bool) -> tuple[Value, ...]:
         """A call of the Python function behind `site`."""
+        self.effects = self.effects or effects
         op = self.builder.emit(
             REGISTRY["host_call"],
             operands,

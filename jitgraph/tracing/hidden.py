@@ -1,16 +1,18 @@
-"""Places outside the arguments that a traced function reads and stores: globals, closure cells, attributes, items.
+"""Places outside the trace that a traced function reads and stores: globals, cells, attributes, items, arguments.
 
-A `Place` is a way to a value from something that lasts (a module's dict, a cell, an object). At each call `get` reads
-the live value, `set` stores a new one. Arrays found at a place are hidden arguments; other values were baked into the
-trace under a `ValueGuard`.
+A `Place` is a way to a value from something that lasts (a module's dict, a cell, an object) or from the arguments of the
+call. `get(call)` reads the live value, where `call` is `(args, kwargs)`; a store is bound to its live owner first
+(`owner_of`), so that stores do not move the places of others. Arrays found at a place are hidden arguments; other
+values were baked into the trace under a guard. Objects and functions are guarded by class and code, not by identity:
+what a trace uses of them are their attributes and cells, places of their own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from types import CellType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,10 @@ class Missing:
 
 MISSING = Missing()
 
+#: The arguments of a call: `(args, kwargs)`.
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+NO_CALL: Call = ((), {})
+
 
 class Place(ABC):
     """Where a value lives. `text` is how the user would write it."""
@@ -39,14 +45,35 @@ class Place(ABC):
     def text(self) -> str: ...
 
     @abstractmethod
-    def get(self) -> Any:
+    def get(self, call: Call = NO_CALL) -> Any:
         """The live value; MISSING if there is none."""
 
-    def set(self, value: Any) -> None:
+    def owner_of(self, call: Call) -> Any:
+        """The live object that a store goes to."""
         raise InternalError(f"{self.text} is no place to store to")
 
-    def delete(self) -> None:
+    def put(self, owner: Any, value: Any) -> None:
+        """Store the value in the owner."""
+        raise InternalError(f"{self.text} is no place to store to")
+
+    def remove(self, owner: Any) -> None:
+        """Delete the value in the owner."""
         raise InternalError(f"{self.text} is no place to delete")
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Argument(Place):
+    """An argument of the call: of `args` by number, of `kwargs` by name."""
+
+    key: int | str
+    name: str
+
+    @property
+    def text(self) -> str:
+        return self.name
+
+    def get(self, call: Call = NO_CALL) -> Any:
+        return call[1].get(self.key, MISSING) if isinstance(self.key, str) else call[0][self.key]
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -58,14 +85,17 @@ class Global(Place):
     def text(self) -> str:
         return self.name
 
-    def get(self) -> Any:
+    def get(self, call: Call = NO_CALL) -> Any:
         return self.namespace.get(self.name, MISSING)
 
-    def set(self, value: Any) -> None:
-        self.namespace[self.name] = value
+    def owner_of(self, call: Call) -> Any:
+        return self.namespace
 
-    def delete(self) -> None:
-        self.namespace.pop(self.name, None)
+    def put(self, owner: Any, value: Any) -> None:
+        owner[self.name] = value
+
+    def remove(self, owner: Any) -> None:
+        owner.pop(self.name, None)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -77,22 +107,53 @@ class Cell(Place):
     def text(self) -> str:
         return self.name
 
-    def get(self) -> Any:
+    def get(self, call: Call = NO_CALL) -> Any:
         try:
             return self.cell.cell_contents
         except ValueError:
             return MISSING
 
-    def set(self, value: Any) -> None:
-        self.cell.cell_contents = value
+    def owner_of(self, call: Call) -> Any:
+        return self.cell
 
-    def delete(self) -> None:
-        del self.cell.cell_contents
+    def put(self, owner: Any, value: Any) -> None:
+        owner.cell_contents = value
+
+    def remove(self, owner: Any) -> None:
+        del owner.cell_contents
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CellOf(Place):
+    """A closure cell of the function at a place."""
+
+    function: Place
+    number: int
+    name: str
+
+    @property
+    def text(self) -> str:
+        return self.name
+
+    def get(self, call: Call = NO_CALL) -> Any:
+        try:
+            return self.owner_of(call).cell_contents
+        except (ValueError, TypeError, AttributeError):
+            return MISSING
+
+    def owner_of(self, call: Call) -> Any:
+        return self.function.get(call).__closure__[self.number]
+
+    def put(self, owner: Any, value: Any) -> None:
+        owner.cell_contents = value
+
+    def remove(self, owner: Any) -> None:
+        del owner.cell_contents
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Fixed(Place):
-    """An object that the trace holds: an argument that is static, a default, an array made while tracing."""
+    """An object that the trace holds: an argument that is static, a class, an array made while tracing."""
 
     value: Any
     name: str
@@ -101,7 +162,7 @@ class Fixed(Place):
     def text(self) -> str:
         return self.name
 
-    def get(self) -> Any:
+    def get(self, call: Call = NO_CALL) -> Any:
         return self.value
 
 
@@ -114,15 +175,18 @@ class Attribute(Place):
     def text(self) -> str:
         return f"{self.owner.text}.{self.name}"
 
-    def get(self) -> Any:
-        owner = self.owner.get()
+    def get(self, call: Call = NO_CALL) -> Any:
+        owner = self.owner.get(call)
         return MISSING if owner is MISSING else getattr(owner, self.name, MISSING)
 
-    def set(self, value: Any) -> None:
-        setattr(self.owner.get(), self.name, value)
+    def owner_of(self, call: Call) -> Any:
+        return self.owner.get(call)
 
-    def delete(self) -> None:
-        delattr(self.owner.get(), self.name)
+    def put(self, owner: Any, value: Any) -> None:
+        setattr(owner, self.name, value)
+
+    def remove(self, owner: Any) -> None:
+        delattr(owner, self.name)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -134,18 +198,45 @@ class Item(Place):
     def text(self) -> str:
         return f"{self.owner.text}[{self.key!r}]"
 
-    def get(self) -> Any:
-        owner = self.owner.get()
+    def get(self, call: Call = NO_CALL) -> Any:
+        owner = self.owner.get(call)
         try:
             return MISSING if owner is MISSING else owner[self.key]
         except (LookupError, TypeError):
             return MISSING
 
-    def set(self, value: Any) -> None:
-        self.owner.get()[self.key] = value
+    def owner_of(self, call: Call) -> Any:
+        return self.owner.get(call)
 
-    def delete(self) -> None:
-        del self.owner.get()[self.key]
+    def put(self, owner: Any, value: Any) -> None:
+        owner[self.key] = value
+
+    def remove(self, owner: Any) -> None:
+        del owner[self.key]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Contents(Place):
+    """All that the list, deque, set or dict at a place holds: stored as a whole, the container stays itself."""
+
+    container: Place
+
+    @property
+    def text(self) -> str:
+        return self.container.text
+
+    def get(self, call: Call = NO_CALL) -> Any:
+        return self.container.get(call)
+
+    def owner_of(self, call: Call) -> Any:
+        return self.container.get(call)
+
+    def put(self, owner: Any, value: Any) -> None:
+        if isinstance(owner, list):
+            owner[:] = value
+            return
+        owner.clear()
+        (owner.extend if hasattr(owner, "extend") else owner.update)(value)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -165,16 +256,13 @@ class HiddenArg:
     def name(self) -> str:
         return self.place.text
 
-    def get(self) -> Any:
+    def get(self, call: Call = NO_CALL) -> Any:
         """The live value (MISSING if it is gone)."""
-        return self.place.get()
+        return self.place.get(call)
 
-    def set(self, value: Any) -> None:
-        self.place.set(value)
-
-    def fits(self) -> bool:
+    def fits(self, call: Call = NO_CALL) -> bool:
         """Whether the live value is still of the traced type."""
-        value = self.place.get()
+        value = self.place.get(call)
         return value is not MISSING and leaf_type(value) == self.key
 
 
@@ -194,6 +282,13 @@ class Replay:
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Live:
+    """A leaf of a result that is the very object at a place."""
+
+    place: Place
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class ValueGuard:
     """A value read at `place` and baked into the trace. `check` compares: by identity, or numbers and text by value."""
 
@@ -201,11 +296,13 @@ class ValueGuard:
     value: Any
     by_value: bool = field(default=False)
 
-    def check(self) -> bool:
-        live = self.place.get()
+    def check(self, call: Call = NO_CALL) -> bool:
+        live = self.place.get(call)
         if live is self.value:
             return True
-        return self.by_value and type(live) is type(self.value) and bool(live == self.value)
+        if not self.by_value or type(live) is not type(self.value):
+            return False
+        return bool(live == self.value) and (not isinstance(live, float | complex | np.inexact) or repr(live) == repr(self.value))
 
     def __str__(self) -> str:
         return f"{self.place.text} is {self.value!r}"
@@ -219,8 +316,8 @@ class StructureGuard:
     kind: type
     keys: tuple[Hashable, ...] | int
 
-    def check(self) -> bool:
-        live: Any = self.place.get()
+    def check(self, call: Call = NO_CALL) -> bool:
+        live: Any = self.place.get(call)
         if type(live) is not self.kind:
             return False
         found: Any = live
@@ -232,20 +329,140 @@ class StructureGuard:
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class SetGuard:
+    """The set at `place` still has the same elements."""
+
+    place: Place
+    value: Any
+
+    def check(self, call: Call = NO_CALL) -> bool:
+        live: Any = self.place.get(call)
+        return type(live) is type(self.value) and bool(live == self.value)
+
+    def __str__(self) -> str:
+        return f"{self.place.text} is a set of {len(self.value)}"
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class SameGuard:
     """Two places still hold one and the same object."""
 
     place: Place
     other: Place
 
-    def check(self) -> bool:
-        return self.place.get() is self.other.get()
+    def check(self, call: Call = NO_CALL) -> bool:
+        return self.place.get(call) is self.other.get(call)
 
     def __str__(self) -> str:
         return f"{self.place.text} is {self.other.text}"
 
 
-Guard = ValueGuard | StructureGuard | SameGuard
+@dataclass(slots=True, eq=False, repr=False)
+class DistinctGuard:
+    """The places still hold different objects."""
+
+    places: Sequence[Place]
+
+    def check(self, call: Call = NO_CALL) -> bool:
+        return len({id(p.get(call)) for p in self.places}) == len(self.places)
+
+    def __str__(self) -> str:
+        return f"{', '.join(p.text for p in self.places)} are different objects"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ClassGuard:
+    """The object at `place` is of this class; its attributes are places of their own."""
+
+    place: Place
+    kind: type
+
+    def check(self, call: Call = NO_CALL) -> bool:
+        return type(self.place.get(call)) is self.kind
+
+    def __str__(self) -> str:
+        return f"{self.place.text} is a {self.kind.__name__}"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class MissingGuard:
+    """There is still nothing at the place."""
+
+    place: Place
+
+    def check(self, call: Call = NO_CALL) -> bool:
+        return self.place.get(call) is MISSING
+
+    def __str__(self) -> str:
+        return f"{self.place.text} is missing"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class NotShadowedGuard:
+    """The object at `place` has no attribute of its own that hides the one of its class."""
+
+    place: Place
+    name: str
+
+    def check(self, call: Call = NO_CALL) -> bool:
+        own = getattr(self.place.get(call), "__dict__", None)
+        return own is None or self.name not in own
+
+    def __str__(self) -> str:
+        return f"{self.place.text}.{self.name} is its class's"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class MemberGuard:
+    """A method, property or other member of a class is still the one it was (MISSING: there is still none)."""
+
+    owner: type
+    name: str
+    value: Any
+
+    def check(self, call: Call = NO_CALL) -> bool:
+        return member_of(self.owner, self.name) is self.value
+
+    def __str__(self) -> str:
+        return f"{self.owner.__name__}.{self.name} is as it was"
+
+
+def member_of(owner: type, name: str) -> Any:
+    """The member of a class, as it stands in the class body; MISSING if there is none."""
+    for base in owner.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return MISSING
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CodeGuard:
+    """The function at `place` still runs this code, with these globals; its cells and defaults are places."""
+
+    place: Place
+    code: CodeType
+    namespace: dict[str, Any]
+
+    def check(self, call: Call = NO_CALL) -> bool:
+        live = self.place.get(call)
+        return type(live) is FunctionType and live.__code__ is self.code and live.__globals__ is self.namespace
+
+    def __str__(self) -> str:
+        return f"{self.place.text} is the function {self.code.co_name}"
+
+
+Guard = (
+    ValueGuard
+    | StructureGuard
+    | SetGuard
+    | SameGuard
+    | DistinctGuard
+    | ClassGuard
+    | MissingGuard
+    | NotShadowedGuard
+    | MemberGuard
+    | CodeGuard
+)
 
 #: Classes whose values are compared by value in a guard.
 BY_VALUE = (bool, int, float, complex, str, bytes, np.generic, np.dtype)

@@ -1,24 +1,28 @@
-"""NumPy functions that compiled code calls back into Python for, each with a rule for the types of its results.
+"""Calls from compiled code back into Python: NumPy's functions without an operator of their own, and the user's.
 
-`TABLE` has those without an operator of their own; `jg.host(fn, result=...)` is the door for the user's. A rule sees
-the types of the traced operands (arrays; static arguments as they are) and answers the types of the results; what the
-function returns is checked against it at run time.
+`TABLE` (filled by `host_table`) has NumPy's: each with a rule that answers the types of its results from those of its
+operands, or `PROBE`: they are learnt by a call on stand-ins (`probe`). `jg.host(fn, result=...)` is the user's door.
+What a function returns is checked against what was promised; if it differs, the call is rerun in plain Python as long
+as nothing visible has been written, else it raises.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from jitgraph import errors
+from jitgraph import dtypes, errors
+from jitgraph.ir.dims import Dim
 from jitgraph.ir.graph import Site, Value
-from jitgraph.ir.types import TensorType, scalar_type
+from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
 from jitgraph.tensor import Tensor, lift, wrap
+from jitgraph.tracing.probe import Refused, Unknown, learn, refuse
+from jitgraph.xp.core import deliver
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -26,118 +30,54 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: A rule takes the arguments with `TensorType`s in place of arrays and answers a pytree of result types.
+#: A rule takes the arguments with `TensorType`s in place of arrays and answers a pytree of result types, whose sizes
+#: may be `Unknown`.
 Rule = Callable[..., Any]
-TABLE: dict[Any, Rule] = {}
+
+
+def PROBE(*_args: Any, **_kwargs: Any) -> Any:  # noqa: N802  # a constant that is a rule
+    """Stands for a rule: the types are learnt by calls on stand-ins."""
+    raise errors.InternalError("a probe is no rule")
+
+
+#: NumPy's functions that compiled code calls back.
+TABLE: Final[dict[Any, Rule]] = {}
 register_leaf(TensorType)
 
-_FLOAT = np.dtype("f8")
-_INT = np.dtype(np.intp)
+
+@dataclass(frozen=True, slots=True)
+class ShapeDtype:
+    """An array by its sizes and dtype, for `jg.host(result=...)`.
+
+    Args:
+        shape: numbers, sizes of traced arrays (`x.shape[0]`), and None where only the call knows.
+        dtype: of the elements.
+    """
+
+    shape: tuple[Any, ...]
+    dtype: Any = np.float64
+
+    def to_type(self) -> TensorType:
+        sizes: list[Any] = []
+        for d in self.shape:
+            size = Unknown() if d is None else d._dim if type(d) is Tensor else d
+            if not isinstance(size, int | np.integer | Dim | Unknown):
+                raise errors.DTypeError(f"jg.host: a size of a result is {d!r}, which is no number, size or None")
+            sizes.append(int(size) if isinstance(size, np.integer) else size)
+        return TensorType(np.dtype(self.dtype), tuple(sizes))
 
 
-def rule_for(*functions: Any) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        for f in functions:
-            TABLE[f] = rule
-        return rule
-
-    return register
+register_leaf(ShapeDtype)
 
 
-def _as_type(x: Any) -> TensorType:
-    if isinstance(x, TensorType):
-        return x
-    array = np.asarray(x)
-    return TensorType(array.dtype, array.shape)
+class Mismatch(errors.DTypeError):
+    """A function returned something else than was promised."""
 
 
-def _linalg_dtype(*types: TensorType) -> np.dtype:
-    """float32 stays, everything else real becomes float64."""
-    return np.dtype("f4") if all(t.dtype == np.float32 for t in types) else _FLOAT
+class Rerun(Exception):  # noqa: N818  # no error: the call is run in plain Python instead
+    """A host call cannot go on in compiled code, and nothing visible has been written."""
 
-
-def _refuse(name: str, why: str) -> NoReturn:
-    raise errors.ShapeError(f"{name}: {why}")
-
-
-def _square(name: str, t: TensorType) -> None:
-    if t.ndim < 2:
-        _refuse(name, f"{t.ndim}-dimensional array given. Array must be at least two-dimensional")
-
-
-@rule_for(np.linalg.solve)
-def _solve(a: Any, b: Any) -> Any:
-    a, b = _as_type(a), _as_type(b)
-    _square("solve", a)
-    if a.ndim != 2 or b.ndim not in (1, 2):
-        _refuse("solve", "stacks of matrices are not supported under jit")
-    return TensorType(_linalg_dtype(a, b), b.shape)
-
-
-@rule_for(np.linalg.inv, np.linalg.pinv)
-def _inv(a: Any) -> Any:
-    a = _as_type(a)
-    _square("inv", a)
-    return TensorType(_linalg_dtype(a), (*a.shape[:-2], a.shape[-1], a.shape[-2]))
-
-
-@rule_for(np.linalg.det)
-def _det(a: Any) -> Any:
-    a = _as_type(a)
-    _square("det", a)
-    dtype = _linalg_dtype(a)
-    return scalar_type(dtype) if a.ndim == 2 else TensorType(dtype, a.shape[:-2])
-
-
-@rule_for(np.linalg.cholesky)
-def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    return _inv(a)
-
-
-@rule_for(np.linalg.eigvalsh)
-def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    a = _as_type(a)
-    _square("eigvalsh", a)
-    return TensorType(_linalg_dtype(a), a.shape[:-1])
-
-
-@rule_for(np.linalg.norm)
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    x = _as_type(x)
-    dtype = x.dtype if x.dtype.kind == "f" else _FLOAT
-    if axis is None:
-        return TensorType(dtype, (1,) * x.ndim) if keepdims else scalar_type(dtype)
-    axes = {k % x.ndim for k in (axis if isinstance(axis, tuple) else (axis,))}
-    shape = tuple(1 if k in axes else d for k, d in enumerate(x.shape) if keepdims or k not in axes)
-    return TensorType(dtype, shape) if shape else scalar_type(dtype)
-
-
-@rule_for(np.sort)
-def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    a = _as_type(a)
-    if axis is None:
-        raise errors.ShapeError("sort: axis=None is not supported under jit: use np.sort(x.ravel())")
-    return TensorType(a.dtype, a.shape)
-
-
-@rule_for(np.argsort)
-def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    a = _as_type(a)
-    if axis is None:
-        raise errors.ShapeError("argsort: axis=None is not supported under jit: use np.argsort(x.ravel())")
-    return TensorType(_INT, a.shape)
-
-
-@rule_for(np.interp)
-def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    x = _as_type(x)
-    return TensorType(_FLOAT, x.shape) if x.shape else scalar_type(_FLOAT)
-
-
-@rule_for(np.searchsorted)
-def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    v = _as_type(v)
-    return TensorType(_INT, v.shape) if v.shape else scalar_type(_INT)
+    __jitgraph_rerun__ = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,89 +87,191 @@ class HostCall:
     Attributes:
         fn: the Python function.
         tree: structure of (args, kwargs); `dynamic` are its leaves that operands fill, `leaves` has the others.
+        kinds: of the operands: Python numbers are passed as such.
         types: of the results; sizes that are numbers are checked.
         effects: the call is kept even if nobody uses its results.
+        borrows: the function does not keep its arguments: it sees the memory of the call, read-only.
+        exact: NumPy scalars and 0-d arrays are told apart (a user's promise is met by either).
+        rerun: the call may be given up and run in plain Python.
+        handled: exceptions that the user's `try` around handles.
     """
 
     fn: Callable[..., Any]
     tree: TreeDef
     leaves: tuple[Any, ...]
     dynamic: tuple[int, ...]
+    kinds: tuple[str, ...]
     types: tuple[TensorType, ...]
     result_tree: TreeDef
     name: str
     effects: bool = False
+    borrows: bool = False
+    exact: bool = False
+    rerun: bool = False
+    handled: tuple[type[BaseException], ...] = ()
 
     def __call__(self, *operands: Any) -> Any:
         """Call the function with the operands (arrays, NumPy scalars, Python numbers) in their places.
 
         Raises:
-            TypeError: a result that is not what was promised.
+            Mismatch: a result that is not what was promised.
+            Rerun: in its place, or of an exception that the user handles, where the call can be rerun.
         """
         leaves = list(self.leaves)
-        for k, x in zip(self.dynamic, operands, strict=True):
-            leaves[k] = x
+        for k, kind, x in zip(self.dynamic, self.kinds, operands, strict=True):
+            leaves[k] = self._argument(x, kind)
         args, kwargs = unflatten(self.tree, leaves)
-        results, tree = flatten(self.fn(*args, **kwargs))
+        try:
+            answer = self.fn(*args, **kwargs)
+        except self.handled as error:
+            if self.rerun:
+                raise Rerun(str(error)) from error
+            raise errors.TraceError(
+                f"{self.name} raised {type(error).__name__}: {error}; it is handled by `try`, in a loop or after a write "
+                "that the caller can see, where compiled code cannot: use fallback='eager'"
+            ) from error
         if not self.types:
             return None
-        if tree != self.result_tree:
-            raise errors.DTypeError(f"{self.name} returned {tree}, promised was {self.result_tree}")
-        checked = tuple([self._checked(r, t) for r, t in zip(results, self.types, strict=True)])
+        try:
+            results, tree = flatten(answer)
+            if tree != self.result_tree:
+                raise Mismatch(f"{self.name} returned {tree}, promised was {self.result_tree}")
+            checked = tuple([self._checked(r, t) for r, t in zip(results, self.types, strict=True)])
+        except Mismatch as error:
+            if self.rerun:
+                raise Rerun(str(error)) from error
+            raise
         return checked[0] if len(checked) == 1 else checked
 
+    def _argument(self, x: Any, kind: str) -> Any:
+        if self.borrows and isinstance(x, np.ndarray):
+            x = x.view()
+            x.flags.writeable = False
+        elif kind.startswith("py_") and isinstance(x, np.generic):
+            return x.item()
+        return x
+
     def _checked(self, result: Any, t: TensorType) -> Any:
+        if isinstance(result, np.ndarray) and type(result) is not np.ndarray and hasattr(result, "mask"):
+            raise Mismatch(f"{self.name} returned a masked array: return result.filled(...)")
         array = np.asarray(result)
         if array.dtype != t.dtype and t.is_python and np.can_cast(array.dtype, t.dtype, "same_kind"):
             array = array.astype(t.dtype)
         wrong = array.dtype != t.dtype or array.ndim != t.ndim
         wrong = wrong or any(isinstance(d, int) and d != size for d, size in zip(t.shape, array.shape, strict=True))
+        if self.exact and not wrong and not t.ndim:
+            wrong = isinstance(result, np.ndarray) != (t.kind == "array")
         if wrong:
-            raise errors.DTypeError(
-                f"{self.name} returned {array.dtype} of shape {array.shape}, promised was {t}: "
-                "give jg.host the dtype and shape that the function really returns"
+            raise Mismatch(
+                f"{self.name} returned {array.dtype} of shape {array.shape}, promised was {t}"
+                + ("" if self.exact else ": give jg.host the dtype and shape that the function really returns")
             )
         if t.kind == "array":
-            return np.ascontiguousarray(array).reshape(array.shape)
+            return np.ascontiguousarray(array).reshape(array.shape) if t.layout.is_c else array
         return array[()]
 
 
+def display_name(fn: Callable[..., Any]) -> str:
+    """`np.linalg.solve`; a user's function by its own name."""
+    name = getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__name__
+    module = getattr(fn, "__module__", "") or ""
+    if module == "numpy":
+        return f"np.{name}"
+    return f"np.{module.removeprefix('numpy.')}.{name}" if module.startswith("numpy.") else str(name)
+
+
 def call(
-    mode: CaptureMode, fn: Callable[..., Any], rule: Rule, args: Any, kwargs: Any, *, effects: bool = False
+    mode: CaptureMode,
+    fn: Callable[..., Any],
+    rule: Rule,
+    args: Any,
+    kwargs: Any,
+    *,
+    effects: bool = False,
+    numpy: bool = False,
 ) -> Any:
-    """Emit a `host_call` of `fn`, whose results have the types that `rule` answers."""
+    """Emit a `host_call` of `fn`, whose results have the types that `rule` answers.
+
+    Args:
+        numpy: it is one of NumPy's: it keeps no argument and has the promised kinds.
+
+    Raises:
+        TraceError: the types have no form in compiled code.
+    """
     leaves, tree = flatten((tuple(args), dict(kwargs)))
     dynamic = [k for k, x in enumerate(leaves) if type(x) is Tensor or isinstance(x, np.ndarray)]
     operands: list[Value] = [lift(mode, leaves[k]) for k in dynamic]
-    typed = list(leaves)
-    for k, v in zip(dynamic, operands, strict=True):
-        typed[k] = v.type
-    name = getattr(fn, "__qualname__", None) or getattr(fn, "__name__", None) or type(fn).__name__
-    module = getattr(fn, "__module__", "") or ""
-    shown = (
-        f"np.{module.removeprefix('numpy.')}.{name}"
-        if module.startswith("numpy.")
-        else f"np.{name}"
-        if module == "numpy"
-        else name
-    )
-    rule_args, rule_kwargs = unflatten(tree, typed)
-    try:
-        promised = rule(*rule_args, **rule_kwargs)
-    except errors.JitgraphError as error:
-        raise mode.located(error) from None
+    name = display_name(fn)
+    promised = _promised(mode, fn, name, rule, tree, leaves, dynamic, operands)
     types, result_tree = flatten(promised)
+    types = list(_with_symbols(mode, name, types))
+    kinds = tuple(v.type.kind for v in operands)
     for k in dynamic:
         leaves[k] = None
+    rerun = mode.can_rerun() and not effects
+    handled = tuple(kind for kinds in mode.handled for kind in kinds)
     site = Site(
         "host",
-        shown,
+        name,
         mode.locate(),
-        HostCall(fn, tree, tuple(leaves), tuple(dynamic), tuple(types), result_tree, shown, effects),
-    )
+        HostCall(
+            fn, tree, tuple(leaves), tuple(dynamic), kinds, tuple(types), result_tree, name, effects, numpy, numpy,
+            rerun, handled,
+        ),
+    )  # fmt: skip
     mode.builder.graph.sites.append(site)
     results = mode.emit_host(len(mode.builder.graph.sites) - 1, operands, types, effects)
     return unflatten(result_tree, [wrap(mode, r) for r in results]) if types else None
+
+
+def _promised(
+    mode: CaptureMode,
+    fn: Callable[..., Any],
+    name: str,
+    rule: Rule,
+    tree: TreeDef,
+    leaves: list[Any],
+    dynamic: list[int],
+    operands: list[Value],
+) -> Any:
+    """What the rule, or the probe, says of the results."""
+    if rule is PROBE:
+        try:
+            return learn(mode, fn, tree, leaves, dynamic)
+        except Refused as why:
+            raise refuse(mode, name, str(why)) from None
+    typed = list(leaves)
+    for k, v in zip(dynamic, operands, strict=True):
+        typed[k] = v.type
+    rule_args, rule_kwargs = unflatten(tree, typed)
+    try:
+        return rule(*rule_args, **rule_kwargs)
+    except errors.JitgraphError as error:
+        raise mode.located(error) from None
+
+
+def _with_symbols(mode: CaptureMode, name: str, types: list[TensorType]) -> Iterator[TensorType]:
+    """Sizes that only the call knows as new symbols of the graph."""
+    known: dict[Unknown, Dim] = {}
+    for t in types:
+        if t.dtype not in dtypes.COMPILED:
+            raise refuse(mode, name, f"it returns {t.dtype}, and compiled code has {dtypes.COMPILED_TEXT}")
+        shape: list[Any] = []
+        for d in t.shape:
+            if isinstance(d, Unknown):
+                if d not in known:
+                    known[d] = mode.fresh_symbol("k", "value", 0)
+                d = known[d]  # noqa: PLW2901
+            shape.append(d)
+        yield TensorType(t.dtype, tuple(shape), t.kind, t.layout) if shape else t
+
+
+def call_numpy(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A call of a function of `TABLE`; its result goes to `out` if there is one."""
+    kwargs = dict(kwargs)
+    out = kwargs.pop("out", None)
+    result = call(mode, fn, TABLE[fn], args, kwargs, numpy=True)
+    return result if out is None else deliver(result, out)
 
 
 class Host(Generic[P, R]):
@@ -237,8 +279,9 @@ class Host(Generic[P, R]):
 
     Args:
         fn: called with plain arrays and numbers.
-        result: what it returns: an example array or number, a pytree of them, a function of the arguments' types
-            (`TensorType`s for arrays) that answers such a pytree, or None if nothing.
+        result: what it returns: an example array or number, a dtype (a NumPy scalar of it), a `ShapeDtype`, a pytree of
+            these, a function of the arguments' types (`TensorType`s for arrays) that answers such a pytree, or None if
+            nothing.
         effects: it has an effect: it is called in its place in the program even if its result is not used.
     """
 
@@ -266,22 +309,21 @@ def _spec_type(x: Any) -> TensorType:
     """The type that an example stands for."""
     if isinstance(x, TensorType):
         return x
+    if isinstance(x, ShapeDtype):
+        return x.to_type()
     if type(x) is Tensor:  # an argument of a function that is traced
         return TensorType(x.type.dtype, x.type.shape) if x.type.kind == "array" else x.type
     if isinstance(x, np.ndarray):
         return TensorType(x.dtype, x.shape)
     if isinstance(x, type | np.dtype):
-        if x in (float, int, bool):
-            return _python(x)  # type: ignore[arg-type]  # a type, for it is one of three
-        return scalar_type(np.dtype(x))
+        kind = _PYTHON.get(x) if isinstance(x, type) else None
+        return python_type(kind) if kind is not None else scalar_type(np.dtype(x))
     if isinstance(x, np.generic):
         return scalar_type(x.dtype)
-    if isinstance(x, bool | int | float):
-        return _python(type(x))
-    raise errors.DTypeError(f"jg.host: result={x!r} is no array, number or type")
+    kind = _PYTHON.get(type(x))
+    if kind is None:
+        raise errors.DTypeError(f"jg.host: result={x!r} is no array, number or type")
+    return python_type(kind)
 
 
-def _python(kind: type) -> TensorType:
-    from jitgraph.ir.types import python_type
-
-    return python_type("py_bool" if kind is bool else "py_int" if kind is int else "py_float")
+_PYTHON: Final[dict[type, Any]] = {bool: "py_bool", int: "py_int", float: "py_float", complex: "py_complex"}

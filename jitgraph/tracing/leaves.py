@@ -4,21 +4,27 @@ A key is a plain hashable tuple, made at every call by the Python dispatcher, so
     ("array", dtype, layout, which axes have size 1, writable)      ndarray (ndim is the layout's)
     ("tensor", ...)                                                 the same for an eager `jg.Tensor`
     ("scalar", dtype)                                               NumPy scalar
-    ("py_int",) ("py_float",)                                       Python numbers: run-time arguments
+    ("py_int",) ("py_float",) ("py_complex",)                       Python numbers: run-time arguments
+    ("object", class) ("function", code, ...)                       known by class or code: what is read is guarded
     ("static", type, value)                                         everything else: by value, part of the key
 Sizes, strides and numbers are not in the key.
 """
 
 from __future__ import annotations
 
+import enum
+import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from types import FunctionType, MethodType
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.dtypes import COMPILED
+from jitgraph.config import config
+from jitgraph.dtypes import COMPILED, COMPILED_TEXT
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.types import Layout, TensorType, c_layout, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, paths
@@ -31,6 +37,8 @@ Key: TypeAlias = tuple[Any, ...]
 TAPED: Key = ("taped",)
 _PY_INT: Key = ("py_int",)
 _PY_FLOAT: Key = ("py_float",)
+_PY_COMPLEX: Key = ("py_complex",)
+_PYTHON = ("py_int", "py_float", "py_complex")
 _COMPILED = frozenset(COMPILED)
 #: Names of the first sizes; then s0, s1, ...
 SIZE_NAMES = ("n", "m", "k", "l", "p", "q", "r", "s", "t", "u", "v", "w")
@@ -69,6 +77,8 @@ def leaf_type(x: Any) -> Key:
         return _PY_FLOAT
     if kind is int:
         return _PY_INT if -(2**63) <= x < 2**63 else ("static", int, x)
+    if kind is complex:
+        return _PY_COMPLEX
     if kind is Tensor:
         if x.requires_grad:
             return TAPED
@@ -80,7 +90,42 @@ def leaf_type(x: Any) -> Key:
         return _array_key("array", x) if kind is np.memmap else ("static", kind, Identity(x))
     if isinstance(x, np.number | np.bool_ | np.datetime64 | np.void):
         return ("scalar", x.dtype)
+    if kind is FunctionType:
+        return ("function", x.__code__, id(x.__globals__))
+    if kind is MethodType:
+        if is_plain_class(type(x.__self__)) and isinstance(x.__func__, FunctionType):
+            return ("method", x.__func__.__code__, type(x.__self__))
+    elif is_plain_class(kind):
+        return ("object", kind)
     return static_key(x.value if kind is Static else x)
+
+
+#: Modules whose Python functions are called as they are, and whose objects are static.
+OPAQUE: Final = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "llvmlite", "jitgraph", "builtins"}
+_MADE_BY_USERS: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_plain_classes: dict[type, bool] = {functools.partial: True, np.random.Generator: True, np.random.RandomState: True}
+
+
+def is_opaque_module(name: str) -> bool:
+    """Whether functions of the module are called as they stand."""
+    root = name.partition(".")[0]
+    return root in OPAQUE or (bool(config.opaque_modules) and root in config.opaque_modules.split(","))
+
+
+def is_plain_class(kind: type) -> bool:
+    """Whether instances are known by their class and attributes: classes that users write, of nothing but attributes."""
+    known = _plain_classes.get(kind)
+    if known is None:
+        known = (
+            not issubclass(kind, type | enum.Enum | BaseException)
+            and all(
+                base is object or (base.__flags__ & _MADE_BY_USERS and base.__module__.partition(".")[0] != "jitgraph")
+                for base in kind.__mro__
+            )
+            and not is_opaque_module(kind.__module__)
+        )
+        _plain_classes[kind] = known
+    return known
 
 
 def _array_key(tag: str, x: np.ndarray) -> Key:
@@ -97,15 +142,24 @@ def _array_key(tag: str, x: np.ndarray) -> Key:
 
 def static_key(x: Any) -> Key:
     """The key of a static value: by value if it can be hashed, else by identity."""
+    kind = type(x)
+    if kind is slice:
+        return ("static", slice, (static_key(x.start), static_key(x.stop), static_key(x.step)))
+    if kind is set or kind is frozenset:
+        return ("static", kind, frozenset([static_key(i) for i in x]))
     try:
         hash(x)
     except TypeError:
-        return ("static", type(x), Identity(x))
-    return ("static", type(x), x)
+        return ("static", kind, Identity(x))
+    return ("static", kind, x)
+
+
+#: Tags of keys of leaves that are no arguments of the graph.
+_FIXED: Final = frozenset(("static", "object", "function", "method"))
 
 
 def is_dynamic(key: Key) -> bool:
-    return bool(key[0] != "static")
+    return key[0] not in _FIXED
 
 
 def check_leaf(x: Any, key: Key, name: str, loc: SourceLoc | None = None) -> None:
@@ -114,14 +168,14 @@ def check_leaf(x: Any, key: Key, name: str, loc: SourceLoc | None = None) -> Non
     Raises:
         DTypeError: dtype is not supported, or its byte order is not the machine's.
     """
-    if key[0] in ("static", "py_int", "py_float"):
+    if key[0] in _FIXED or key[0] in _PYTHON:
         return
     dtype = np.asarray(plain(x)).dtype
     if dtype not in _COMPILED:
         what = "is not in native byte order" if dtype.newbyteorder("=") in _COMPILED else "is not supported"
         raise errors.UnsupportedDTypeError(
             errors.describe(
-                f"argument {name} has dtype {dtype}, which {what} (supported: bool, integers, float32, float64)",
+                f"argument {name} has dtype {dtype}, which {what} (supported: {COMPILED_TEXT})",
                 loc,
                 remedy=_conversion(dtype, name),
             )
@@ -133,8 +187,6 @@ def _conversion(dtype: np.dtype, name: str) -> str:
         return f"convert it before the call: {name}.astype({name}.dtype.newbyteorder('='))."
     if dtype.names:
         return f"pass its fields as arguments: {name}[{dtype.names[0]!r}]."
-    if dtype.kind == "c":
-        return f"pass {name}.real and {name}.imag, or use @jit(fallback='eager')."
     if dtype.kind in "mM":
         return f"pass its numbers: {name}.astype('int64')."
     return f"convert it before the call, e.g. {name}.astype(float), or use @jit(fallback='eager')."
@@ -144,7 +196,7 @@ def type_of_leaf(x: Any, key: Key, sizes: Sequence[Any]) -> TensorType:
     """The IR type of a dynamic leaf with these (symbolic) sizes."""
     tag = key[0]
     if tag == "tensor":
-        key = key[1:] if key[1] in ("scalar", "py_int", "py_float") else ("array", *key[1:])
+        key = key[1:] if key[1] == "scalar" or key[1] in _PYTHON else ("array", *key[1:])
         tag = key[0]
     if tag == "array":
         layout = key[2]
@@ -152,7 +204,7 @@ def type_of_leaf(x: Any, key: Key, sizes: Sequence[Any]) -> TensorType:
         return TensorType(np.dtype(key[1]), tuple(sizes), "array", layout)
     if tag == "scalar":
         return scalar_type(np.dtype(key[1]))
-    return python_type("py_int" if tag == "py_int" else "py_float")
+    return python_type(tag)
 
 
 def alias_pattern(leaves: Sequence[Any]) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ class Unset:
 
 
 UNSET = Unset()
-_RANK: dict[Kind, int] = {"py_bool": 0, "py_int": 1, "py_float": 2}
+_RANK: dict[Kind, int] = {"py_bool": 0, "py_int": 1, "py_float": 2, "py_complex": 3}
 
 
 class Scope:

@@ -1,22 +1,25 @@
-"""What a trace reads and stores outside of its arguments: hidden arguments, guards, and effects to replay.
+"""What a trace reads and stores outside of itself: hidden arguments, guards, and effects to replay.
 
 Arrays become hidden arguments, read again at each call. Python numbers in globals and cells are baked in under a guard;
-floats in attributes and containers are hidden arguments. Lists, tuples and dicts come as copies with the same rules for
-their items, so that C code that walks them meets traced values too; what was changed in a copy is replayed on the live
-container. Objects keep their identity under a guard, and their attributes are looked up one by one.
+floats in attributes and containers are hidden arguments. Containers come as copies with the same rules for their items,
+so that C code that walks them meets traced values too; what was changed in a copy is replayed on the live container.
+Objects are known by class and place, functions by code and place: their attributes and cells are looked up one by one.
+Arguments are a place like others: the containers and objects among them are treated alike.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from jitgraph import errors
+from jitgraph import pytree
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.pytree import TreeDef
 from jitgraph.tensor import Tensor, wrap
 from jitgraph.tracing.capture_mode import CaptureMode, Restart
 from jitgraph.tracing.hidden import (
@@ -24,22 +27,66 @@ from jitgraph.tracing.hidden import (
     MISSING,
     Attribute,
     Cell,
+    CellOf,
+    ClassGuard,
+    CodeGuard,
+    Contents,
+    DistinctGuard,
     Fixed,
     Global,
     Guard,
     HiddenArg,
     Item,
+    Live,
+    MemberGuard,
+    MissingGuard,
+    NotShadowedGuard,
     Place,
     SameGuard,
+    SetGuard,
     StructureGuard,
     ValueGuard,
+    member_of,
 )
-from jitgraph.tracing.leaves import leaf_type
+from jitgraph.tracing.leaves import is_plain_class, leaf_type
 
-_ATOMS = (ModuleType, FunctionType, BuiltinFunctionType, MethodType, type)
-_CONTAINERS = (list, tuple, dict)
+_ATOMS = (ModuleType, BuiltinFunctionType, type)
+_MAPPINGS = (dict, OrderedDict, defaultdict)
+_SEQUENCES = (list, tuple, deque)
+_SETS = (set, frozenset)
+CONTAINERS = frozenset((*_MAPPINGS, *_SEQUENCES, *_SETS))
 #: Arrays made of static values while tracing are constants up to this many elements, else hidden arguments.
 _CONSTANT_ELEMENTS = 256
+
+
+def empty_like(container: Any) -> Any:
+    """An empty container of the same class and options."""
+    if type(container) is defaultdict:
+        return defaultdict(container.default_factory)
+    if type(container) is deque:
+        return deque(maxlen=container.maxlen)
+    return type(container)()
+
+
+def copy_of(container: Any) -> Any:
+    """A shallow copy; objects by their attributes."""
+    if type(container) in CONTAINERS:
+        return container.copy() if hasattr(container, "copy") else container
+    return attributes_of(container)
+
+
+def attributes_of(x: Any) -> dict[str, Any]:
+    """The attributes that an object has of its own, slots included."""
+    found: dict[str, Any] = {}
+    for base in type(x).__mro__:
+        names = base.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in ("__dict__", "__weakref__"):
+                value = getattr(x, name, MISSING)
+                if value is not MISSING:
+                    found[name] = value
+    found.update(getattr(x, "__dict__", {}))
+    return found
 
 
 class Outside:
@@ -65,41 +112,74 @@ class Outside:
         self.arrays: dict[int, tuple[Any, Tensor, Place | None]] = {}
         #: id of an object from outside to (object, its place).
         self.objects: dict[int, tuple[Any, Place]] = {}
-        #: id of a container from outside to (container, copy, snapshot of the copy's items, place).
+        #: Objects guarded by class only: class to ids.
+        self._by_class: dict[Any, list[int]] = {}
+        #: id of a container from outside to (container, copy, what the copy held at first, place).
         self.copies: dict[int, tuple[Any, Any, Any, Place]] = {}
+        #: id of a copy to the place of what it stands for.
+        self.copied: dict[int, Place] = {}
         #: (id of an owner, attribute) to [current value, value that was read, place].
         self.attributes: dict[tuple[int, str], list[Any]] = {}
         self._owners: list[Any] = []
         self._paths: dict[Value, str] = {}
         self._guarded: dict[str, Any] = {}
+        self._members: set[tuple[type, str]] = set()
 
     # --- reading
 
     def read_global(self, namespace: dict[str, Any], name: str) -> Any:
         return self.lift(Global(namespace, name), namespace[name])
 
-    def read_cell(self, cell: CellType, name: str, value: Any) -> Any:
-        return self.lift(Cell(cell, name), value)
+    def read_cell(self, place: Place, value: Any) -> Any:
+        return self.lift(place, value)
 
-    def lift_default(self, value: Any, name: str) -> Any:
-        """A default of a parameter: static, except for arrays."""
+    def cell_place(self, f: FunctionType, number: int, cell: CellType, name: str) -> Place:
+        """Where a closure cell of a function is found: with the function, if that has a place."""
+        known = self.objects.get(id(f))
+        return Cell(cell, name) if known is None else CellOf(known[1], number, name)
+
+    def lift_default(self, f: FunctionType, key: int | str, value: Any) -> Any:
+        """A default of a parameter, by number or name."""
         if type(value) is Tensor and value.is_traced:
             return value
-        if isinstance(value, np.ndarray) or type(value) in (list, dict):
-            return self.lift(Fixed(value, name), value)
-        return value
+        known = self.objects.get(id(f))
+        if known is None:
+            if isinstance(value, np.ndarray) or type(value) in CONTAINERS:
+                return self.lift(Fixed(value, f"{f.__name__}.default{key}"), value)
+            return value
+        owner = Attribute(known[1], "__defaults__" if isinstance(key, int) else "__kwdefaults__")
+        return self.lift(Item(owner, key), value)
 
-    def argument_object(self, value: Any, name: str) -> None:
+    def argument_object(self, place: Place, value: Any) -> None:
         """A static argument whose attributes may be read."""
-        if not isinstance(value, (*_ATOMS, *BY_VALUE)) and value is not None:
-            self.objects.setdefault(id(value), (value, Fixed(value, name)))
+        if isinstance(value, MethodType):
+            self.argument_object(Attribute(place, "__self__"), value.__self__)
+        elif value is not None and not isinstance(value, (*_ATOMS, *BY_VALUE)):
+            known = self.objects.setdefault(id(value), (value, place))
+            if known[1] is not place:
+                self.guard(SameGuard(place, known[1]))
+            else:
+                self._different(value)
+
+    def _different(self, value: Any) -> None:
+        """Objects of one class at different places stay different objects."""
+        self._by_class.setdefault(type(value), []).append(id(value))
+
+    def distinct_guards(self) -> list[Guard]:
+        """Guards that what was found as different objects is so at each call."""
+        found: list[Guard] = []
+        for ids in self._by_class.values():
+            places = [self.objects[i][1] for i in dict.fromkeys(ids)]
+            if len(places) > 1 and not all(isinstance(p, Fixed) for p in places):
+                found.append(DistinctGuard(tuple(places)))
+        return found
 
     def lift(self, place: Place, value: Any) -> Any:
         """A value found at `place`, as the trace sees it."""
         kind = type(value)
         if kind is np.ndarray or isinstance(value, np.ndarray) or kind is Tensor:
             return self._array(place, value)
-        if kind in _CONTAINERS:
+        if kind in CONTAINERS:
             return self._container(place, value)
         path = place.text
         is_number = kind is int or kind is float or (isinstance(value, np.number | np.bool_))
@@ -111,9 +191,28 @@ class Outside:
             self.guard(ValueGuard(place, value, by_value=True))
             self._guarded[path] = value
             return value
-        self.guard(ValueGuard(place, value))
-        if not isinstance(value, (FunctionType, BuiltinFunctionType, MethodType)):
-            self.objects.setdefault(id(value), (value, place))
+        return self._object(place, value)
+
+    def _object(self, place: Place, value: Any) -> Any:
+        known = self.objects.get(id(value))
+        if known is not None:
+            if known[1].text != place.text or type(known[1]) is not type(place):
+                self.guard(SameGuard(place, known[1]))
+            return value
+        kind = type(value)
+        if kind is FunctionType:
+            self.guard(CodeGuard(place, value.__code__, value.__globals__))
+        elif is_plain_class(kind):
+            self.guard(ClassGuard(place, kind))
+        else:
+            self.guard(ValueGuard(place, value))
+            if isinstance(value, BuiltinFunctionType | type | ModuleType):
+                return value
+        if kind is MethodType:
+            self.objects.setdefault(id(value.__self__), (value.__self__, Attribute(place, "__self__")))
+            return value
+        self.objects[id(value)] = (value, place)
+        self._different(value)
         return value
 
     @staticmethod
@@ -130,10 +229,11 @@ class Outside:
             if known[2] is not None:
                 self.guard(SameGuard(place, known[2]))
             else:
-                self.guard(ValueGuard(place, value))
                 leaf = self.mode.leaf_of.get(known[1]._storage.origin if known[1]._storage.origin is not None else -1)
                 if leaf is not None:  # it is an argument too
                     self.also_arguments.append((leaf, place))
+                else:
+                    self.guard(ValueGuard(place, value))
             return known[1]
         return self._hide(place, value)
 
@@ -159,19 +259,37 @@ class Outside:
             self.guard(SameGuard(place, known[3]))
             return known[1]
         kind = type(value)
-        self.guard(StructureGuard(place, kind, tuple(value) if kind is dict else len(value)))
-        if kind is tuple:
-            copy: Any = tuple([self.lift(Item(place, k), v) for k, v in enumerate(value)])
-            self.copies[id(value)] = (value, copy, None, place)
+        if kind in _SETS:
+            self.guard(SetGuard(place, kind(value)))
+            copy: Any = value if kind is frozenset else value.copy()
+            self._remember(value, copy, place)
             return copy
-        copy = kind()
-        self.copies[id(value)] = (value, copy, None, place)  # before its items: containers may hold themselves
-        if kind is dict:
-            copy.update({k: self.lift(Item(place, k), v) for k, v in value.items()})
+        self.guard(StructureGuard(place, kind, tuple(value) if kind in _MAPPINGS else len(value)))
+        if kind is tuple:
+            copy = tuple([self.lift(Item(place, k), v) for k, v in enumerate(value)])
+            self._remember(value, copy, place)
+            return copy
+        copy = empty_like(value)
+        self._remember(value, copy, place)  # before its items: containers may hold themselves
+        if kind in _MAPPINGS:
+            for k, v in value.items():
+                copy[k] = self.lift(Item(place, k), v)
         else:
             copy.extend([self.lift(Item(place, k), v) for k, v in enumerate(value)])
-        self.copies[id(value)] = (value, copy, kind(copy), place)
+        self._remember(value, copy, place)
         return copy
+
+    def _remember(self, live: Any, copy: Any, place: Place) -> None:
+        self.copies[id(live)] = (live, copy, None if type(live) in (tuple, frozenset) else copy_of(copy), place)
+        self.copied[id(copy)] = place
+
+    def adopt_argument(self, place: Place, live: Any, made: Any) -> None:
+        """A container or object among the arguments, whose copy `made` the function gets."""
+        known = self.copies.get(id(live))
+        if known is None:
+            self._remember(live, made, place)
+        else:
+            self.guard(SameGuard(place, known[3]))
 
     # --- attributes
 
@@ -179,12 +297,14 @@ class Outside:
         return id(owner) in self.objects
 
     def overlay(self, owner: Any, name: str) -> Any:
-        """The value of an attribute that was read or stored before; None if it was not."""
+        """The value of an attribute that was read or stored before; MISSING if it was not."""
         slot = self.attributes.get((id(owner), name))
-        return None if slot is None else slot[0]
+        return MISSING if slot is None else slot[0]
 
     def read_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """`owner.name`, which is `value` now; lifted if the owner is from outside."""
+        if type(value) is Tensor and value.is_traced:
+            return value
         known = self.objects.get(id(owner))
         if known is None:
             if isinstance(owner, ModuleType | type):
@@ -197,6 +317,41 @@ class Outside:
         self.attributes[(id(owner), name)] = [lifted, lifted, place]
         self._owners.append(owner)
         return lifted
+
+    def names_of(self, owner: Any) -> list[str]:
+        """The attributes that an object has in its dict, with those stored by the trace."""
+        known = self.objects.get(id(owner))
+        if known is not None:
+            self.guard(StructureGuard(Attribute(known[1], "__dict__"), dict, tuple(vars(owner))))
+        stored = {n: slot[0] for (i, n), slot in self.attributes.items() if i == id(owner)}
+        names = [n for n in vars(owner) if stored.get(n) is not MISSING]
+        return names + [n for n, value in stored.items() if n not in vars(owner) and value is not MISSING]
+
+    def guard_member(self, owner: type, name: str) -> None:
+        """A method or other member of a class stays the one it is."""
+        if (owner, name) not in self._members:
+            self._members.add((owner, name))
+            self.guard(MemberGuard(owner, name, member_of(owner, name)))
+
+    def guard_unshadowed(self, owner: Any, name: str) -> None:
+        """An object from outside has no attribute of its own of this name."""
+        known = self.objects.get(id(owner))
+        if known is not None and hasattr(owner, "__dict__"):
+            self.guard(NotShadowedGuard(known[1], name))
+
+    def guard_missing(self, owner: Any, name: str) -> None:
+        """An object from outside has no attribute of this name."""
+        known = self.objects.get(id(owner))
+        if known is not None:
+            self.guard(MissingGuard(Attribute(known[1], name)))
+        elif isinstance(owner, type | ModuleType):
+            self.guard(MissingGuard(Attribute(Fixed(owner, owner.__name__), name)))
+
+    def pin(self, x: Any) -> None:
+        """The object itself is looked at (hashed, numbered): each call must pass the same one."""
+        known = self.objects.get(id(x))
+        if known is not None and not isinstance(known[1], Fixed):
+            self.guard(ValueGuard(known[1], x))
 
     def store_attribute(self, owner: Any, name: str, value: Any) -> bool:
         """Record `owner.name = value` for replay; False if the owner was made in the trace."""
@@ -222,50 +377,53 @@ class Outside:
         if (type(value) is int or type(value) is float or isinstance(value, np.number)) and path not in self.lifted:
             raise Restart(lift=path)
 
-    def changes(self) -> Iterable[tuple[Place, Any]]:
-        """Attributes and container items that differ from what is outside: (place, value); MISSING means deleted.
+    # --- what was changed
 
-        Raises:
-            TraceError: a list from outside has another length.
-        """
+    def changes(self) -> Iterable[tuple[Place, Any]]:
+        """Attributes and container items that differ from what is outside: (place, value); MISSING means deleted."""
         for now, before, place in self.attributes.values():
             if now is not before:
                 yield place, now
-        for live, copy, snapshot, place in list(self.copies.values()):
-            if type(live) is tuple or snapshot is None:
-                continue
-            if type(live) is dict:
-                for key, value in copy.items():
-                    if key not in snapshot or snapshot[key] is not value:
-                        yield Item(place, key), value
-                for key in snapshot:
-                    if key not in copy:
-                        yield Item(place, key), MISSING
-            elif len(copy) != len(snapshot):
-                raise errors.TraceError(
-                    errors.describe(
-                        f"the list {place.text} from outside the jitted function changes its length while it is traced",
-                        remedy="return the values instead and append them to the list after the call, or use jg.host.",
-                    )
-                )
-            else:
-                for k, value in enumerate(copy):
-                    if snapshot[k] is not value:
-                        yield Item(place, k), value
+        for live, copy, before, place in list(self.copies.values()):
+            if before is not None:
+                yield from _changes_of(live, copy, before, place)
 
     def state(self) -> dict[Any, Any]:
         """All that was stored so far: place to value; a region compares it."""
         found: dict[Any, Any] = {key: now for key, (now, before, _) in self.attributes.items() if now is not before}
-        for live, copy, snapshot, _ in self.copies.values():
-            if snapshot is None:
+        for live, copy, before, _ in self.copies.values():
+            if before is None:
                 continue
-            if type(live) is dict:
-                found.update({(id(copy), k): v for k, v in copy.items() if snapshot.get(k) is not v})
-            else:
-                found.update(
-                    {(id(copy), k): v for k, v in enumerate(copy) if k >= len(snapshot) or snapshot[k] is not v}
-                )
+            kind = type(live)
+            if kind in _SETS:
+                if copy != before:
+                    found[(id(copy), "")] = tuple(copy)
+                continue
+            if kind in _SEQUENCES:
+                if len(copy) != len(before) or any(a is not b for a, b in zip(copy, before, strict=True)):
+                    found.update({(id(copy), k): v for k, v in enumerate(copy)})
+                    found[(id(copy), "")] = len(copy)
+                continue
+            now = copy if kind in _MAPPINGS else attributes_of(copy)
+            found.update({(id(copy), k): v for k, v in now.items() if before.get(k, MISSING) is not v})
+            if len(now) != len(before):
+                found[(id(copy), "")] = len(now)
         return found
+
+    # --- results
+
+    def flatten(self, x: Any) -> tuple[list[Any], TreeDef]:
+        """Leaves and structure of a result; what stands for an object or container from outside is a `Live` leaf."""
+        return pytree.flatten(x, self._live)
+
+    def _live(self, x: Any) -> Any:
+        place = self.copied.get(id(x))
+        if place is None:
+            known = self.objects.get(id(x))
+            if known is None or isinstance(x, type | ModuleType):
+                return None
+            place = known[1]
+        return None if isinstance(place, Fixed) else Live(place)
 
     # --- arrays that are no arguments
 
@@ -307,3 +465,31 @@ class Outside:
             "it would be frozen into the compiled code",
             "pass it as an argument, or read it from a global, a closure or an attribute inside the function.",
         )
+
+
+def _changes_of(live: Any, copy: Any, before: Any, place: Place) -> Iterable[tuple[Place, Any]]:
+    """How a container or object was changed: item by item if its order and length stay, else all of it."""
+    kind = type(live)
+    if kind in _SETS:
+        if copy != before:
+            yield Contents(place), list(copy)
+        return
+    if kind in _SEQUENCES:
+        same = [len(copy) == len(before), *(a is b for a, b in zip(copy, before, strict=False))]
+        if not same[0] or (kind is deque and not all(same)):
+            yield Contents(place), list(copy)
+        else:
+            yield from ((Item(place, k), now) for k, now in enumerate(copy) if not same[k + 1])
+        return
+    items = kind in _MAPPINGS
+    now_all = copy if items else attributes_of(copy)
+    kept = [k for k in before if k in now_all]
+    if items and list(now_all)[: len(kept)] != kept:
+        yield Contents(place), dict(copy)
+        return
+    for key, value in now_all.items():
+        if before.get(key, MISSING) is not value:
+            yield (Item(place, key) if items else Attribute(place, key)), value
+    for key in before:
+        if key not in now_all:
+            yield (Item(place, key) if items else Attribute(place, key)), MISSING

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import Trait
+from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.transform import bound_symbols, op_symbols
 
 #: Most ops that are moved for one check.
@@ -58,7 +59,7 @@ def _visit(graph: Graph, block: Block, storages: set[Value], written: bool, late
             if written and graph.sites[op.attrs["site"]].error == "deoptimise":
                 late.append(op)
             continue
-        visible = (op.name == "write" and op.operands[1] in storages) or bool(op.attrs.get("effects"))
+        visible = (op.name in UPDATES and op.operands[UPDATES[op.name]] in storages) or bool(op.attrs.get("effects"))
         if visible and not first:
             first.append(op)
         if op.name in ("view", "reshape"):
@@ -72,8 +73,8 @@ def _visit(graph: Graph, block: Block, storages: set[Value], written: bool, late
 
 def _carries(op: Op, result: Value, storages: set[Value]) -> bool:
     """Whether a result is a version of a visible storage."""
-    if op.name == "write":
-        return op.operands[1] in storages
+    if op.name in UPDATES:
+        return op.operands[UPDATES[op.name]] in storages
     if op.name in ("for", "while"):
         return op.operands[result.index] in storages
     if op.name == "cond":

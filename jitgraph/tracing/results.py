@@ -16,7 +16,7 @@ from jitgraph.ir.types import IndexMap
 from jitgraph.modes import constant_of
 from jitgraph.tensor import Ratio, Storage, Tensor, read
 from jitgraph.tracing.globals import TraceGlobals
-from jitgraph.tracing.hidden import HiddenArg
+from jitgraph.tracing.hidden import HiddenArg, Live
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Poison
 
@@ -126,6 +126,8 @@ class Results:
     def _are_sizes(self, steps: Sequence[Any]) -> bool:
         """Whether the view can be made when the graph has returned."""
         for step in steps:
+            if isinstance(step, str):
+                continue
             dims: list[DimLike] = list(step.shape) if isinstance(step, IndexMap) else list(step)
             if isinstance(step, IndexMap):
                 for m in step.axes:
@@ -136,6 +138,8 @@ class Results:
 
     def _check_static(self, x: Any) -> None:
         """Nothing traced may leave inside an object, a function or a text."""
+        if type(x) is Live:
+            return
         if isinstance(x, str) and "\x01" in x:
             self.mode.fail("the text of a traced value leaves the function", "format it after the call.")
         if isinstance(x, GeneratorType | CoroutineType | AsyncGeneratorType):

@@ -347,7 +347,10 @@ class _Rewriter(ast.NodeTransformer):
         return result
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        if len(node.ops) == 1 or self.in_class or _binds(*node.comparators):
+        if len(node.ops) == 1 and not self.in_class:
+            name = _text(_OPERATORS[type(node.ops[0])], node)
+            return _call(node, "binary", name, self.expr(node.left), self.expr(node.comparators[0]))
+        if self.in_class or _binds(*node.comparators):
             self.generic_visit(node)
             return node
         links: list[ast.expr] = [

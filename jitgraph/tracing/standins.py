@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
@@ -18,20 +17,19 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, host, iteration
+from jitgraph.tracing import control_flow, host, iteration, numpy_python
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
+from jitgraph.tracing.hidden import MISSING, Place, member_of
+from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
 from jitgraph.xp.core import NUMPY_TABLE
 
-#: Modules whose Python functions are called as they are.
-OPAQUE: Final = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "llvmlite", "jitgraph", "builtins"}
 #: Modules whose functions have no effect and depend on their arguments only.
 PURE: Final = frozenset({
     "builtins", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
@@ -106,10 +104,18 @@ def _find_on_class(kind: type, name: str) -> Any:
     return None
 
 
-def is_opaque_module(name: str) -> bool:
-    """Whether functions of the module are called as they stand."""
-    root = name.partition(".")[0]
-    return root in OPAQUE or (bool(config.opaque_modules) and root in config.opaque_modules.split(","))
+_MIRRORED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+_MADE_BY_USERS: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
+def _mirrored(name: str) -> str:
+    """The method that the right operand is asked for."""
+    return f"__{_MIRRORED[name]}__" if name in _MIRRORED else f"__r{name}__"
+
+
+def _is_frozen_dataclass(kind: type) -> bool:
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
 
 
 class Tracer:
@@ -129,8 +135,13 @@ class Tracer:
         self.regions = control_flow.Regions(mode, outside, unroll_limit)
         self._namespaces: dict[int, TraceGlobals] = {}
         self._functions: dict[int, tuple[FunctionType, FunctionType]] = {}
-        self._cells: dict[int, tuple[CellType, CellType, str, Any]] = {}
+        self._cells: dict[int, tuple[CellType, CellType, Place, Any]] = {}
         self._cell = CellType(self)
+        #: Attributes that a `__setattr__` of the user's is setting.
+        self._setting: list[tuple[type, str]] = []
+        #: How many of NumPy's own Python functions are being traced.
+        self.numpy_depth = 0
+        mode.call_numpy = self.call_numpy
         self.regions.stores = self._stores
 
     # --- calls
@@ -185,9 +196,8 @@ class Tracer:
             if body is not None:
                 return body(*args, **kwargs)
         if kind is functools.partial:
-            bound = [self.outside.lift_default(x, f"partial.args[{k}]") for k, x in enumerate(f.args)]
-            named = {k: self.outside.lift_default(x, f"partial.{k}") for k, x in f.keywords.items()}
-            return self.call(f.func, *bound, *args, **{**named, **kwargs})
+            function, bound, named = (self.attr(f, name) for name in ("func", "args", "keywords"))
+            return self.call(function, *bound, *args, **{**named, **kwargs})
         if kind is _lru_wrapper:
             return self.call(f.__wrapped__, *args, **kwargs)
         special = self._special(f, args, kwargs) if not isinstance(f, _WRAPPERS) else NotImplemented
@@ -195,7 +205,7 @@ class Tracer:
             return special
         if type(f) is Poison:
             f.fail()
-        call = _find_on_class(kind, "__call__")
+        call = self.member(kind, "__call__")
         if isinstance(call, FunctionType):
             return self.call(call, f, *args, **kwargs)
         return self._call_opaque(f, args, kwargs)
@@ -205,10 +215,10 @@ class Tracer:
             return cls(*args, **kwargs)
         if is_opaque_module(cls.__module__) or type(cls).__call__ is not type.__call__:
             return self._call_opaque(cls, args, kwargs)
-        new = _find_on_class(cls, "__new__")
+        new = self.member(cls, "__new__")
         if isinstance(new, staticmethod):
             new = new.__func__
-        init = _find_on_class(cls, "__init__")
+        init = self.member(cls, "__init__")
         if not isinstance(new, FunctionType) and not isinstance(init, FunctionType):
             return cls(*args, **kwargs)
         if isinstance(new, FunctionType):
@@ -229,10 +239,12 @@ class Tracer:
         """A function of C, of the standard library or of NumPy, called as it stands."""
         module = self._module_of(f)
         root = module.partition(".")[0]
-        if root == "numpy":
-            rule = host.TABLE.get(f) if _is_hashable(f) else None
-            if rule is not None and (args or kwargs) and iteration.any_traced((args, kwargs)):
-                return host.call(self.mode, f, rule, args, kwargs)
+        if root == "numpy" and numpy_python.traced_values(args, kwargs):
+            implementation = f if numpy_python.is_helper(self, f) else numpy_python.implementation(f)
+            if implementation is not None:
+                return numpy_python.call(self, implementation, args, kwargs)
+            if _is_hashable(f) and f in host.TABLE:
+                return host.call_numpy(self.mode, f, args, kwargs)
         name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
         impure = root not in PURE or any(p in module.split(".") for p in _IMPURE_PARTS) or name in _IMPURE_BUILTINS
         if impure and not (isinstance(f, type) and issubclass(f, BaseException)):
@@ -244,6 +256,16 @@ class Tracer:
             kwargs = {k: self.callback(v) for k, v in kwargs.items()}
         result = f(*args, **kwargs)
         return self.adopt(result, name) if root in ("numpy", "scipy") else result
+
+    def call_numpy(self, f: Any, args: Any, kwargs: Any) -> Any:
+        """A function of NumPy's that has no operator: traced, called back, or refused."""
+        implementation = numpy_python.implementation(f)
+        if numpy_python.traced_values(args, kwargs):
+            if implementation is not None:
+                return numpy_python.call(self, implementation, args, kwargs)
+            if f not in host.TABLE:
+                return self.mode.no_form(host.display_name(f), args, kwargs)
+        return self._call_opaque(f, args, kwargs)
 
     def _refuse_opaque(self, module: str, name: str, args: Any, kwargs: Any) -> NoReturn:
         full = name if module in ("", "builtins") or name.startswith(f"{module}.") else f"{module}.{name}"
@@ -318,12 +340,15 @@ class Tracer:
             if not inner.co_flags & 0x1:  # a class body looks names up past `__missing__`
                 namespace.preload(inner.co_names)
         cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
-        closure = tuple([self._cell if n == TRACER else self.cell(cells[n], n) for n in new.co_freevars])
+        numbers = {n: k for k, n in enumerate(code.co_freevars)}
+        closure = tuple(
+            [self._cell if n == TRACER else self.cell(f, numbers[n], cells[n], n) for n in new.co_freevars]
+        )
         copy = FunctionType(new, namespace, f.__name__, self._defaults(f), closure)
         copy.__kwdefaults__ = (
             None
             if f.__kwdefaults__ is None
-            else {k: self.outside.lift_default(v, f"{f.__name__}.{k}") for k, v in f.__kwdefaults__.items()}
+            else {k: self.outside.lift_default(f, k, v) for k, v in f.__kwdefaults__.items()}
         )
         copy.__qualname__, copy.__module__ = f.__qualname__, f.__module__
         copy.__dict__.update(f.__dict__)
@@ -333,7 +358,7 @@ class Tracer:
     def _defaults(self, f: FunctionType) -> tuple[Any, ...] | None:
         if f.__defaults__ is None:
             return None
-        return tuple([self.outside.lift_default(v, f"{f.__name__}.default{k}") for k, v in enumerate(f.__defaults__)])
+        return tuple([self.outside.lift_default(f, k, v) for k, v in enumerate(f.__defaults__)])
 
     def namespace(self, live: dict[str, Any]) -> TraceGlobals:
         """The globals of one module in this trace."""
@@ -342,16 +367,19 @@ class Tracer:
         found = self._namespaces.get(id(live))
         if found is None:
             found = TraceGlobals(live, self.outside.read_global)
+            if not found.is_user:  # NumPy's own globals are what they are
+                found.read = lambda space, name: self.adopt(space[name], name)
             self._namespaces[id(live)] = found
         return found
 
-    def cell(self, old: CellType, name: str) -> CellType:
+    def cell(self, f: FunctionType, number: int, old: CellType, name: str) -> CellType:
         """The cell that stands for a closure cell in this trace."""
         known = self._cells.get(id(old))
         if known is not None:
             return known[1]
         new = CellType()
-        self._cells[id(old)] = (old, new, name, None)
+        place = self.outside.cell_place(f, number, old, name)
+        self._cells[id(old)] = (old, new, place, None)
         try:
             content = old.cell_contents
         except ValueError:
@@ -359,27 +387,27 @@ class Tracer:
         if name == "__class__":
             value = content
         else:
-            value = self.outside.read_cell(old, name, content)
+            value = self.outside.read_cell(place, content)
         new.cell_contents = value
-        self._cells[id(old)] = (old, new, name, value)
+        self._cells[id(old)] = (old, new, place, value)
         return new
 
     def _stores(self) -> dict[Any, Any]:
         """What functions stored in globals and cells so far."""
         found = {(id(g), name): value for g in self._namespaces.values() for name, value in g.stores().items()}
-        found.update({(id(cell), name): value for cell, name, value in self.cell_stores()})
+        found.update({(id(place), name): value for place, name, value in self.cell_stores()})
         return found
 
-    def cell_stores(self) -> list[tuple[CellType, str, Any]]:
-        """Closure cells that were bound anew: (live cell, name, value)."""
+    def cell_stores(self) -> list[tuple[Place, str, Any]]:
+        """Closure cells that were bound anew: (their place, name, value)."""
         found = []
-        for old, new, name, value in self._cells.values():
+        for _, new, place, value in self._cells.values():
             try:
                 now = new.cell_contents
             except ValueError:
                 continue
             if now is not value:
-                found.append((old, name, now))
+                found.append((place, place.text, now))
         return found
 
     def namespaces(self) -> Sequence[TraceGlobals]:
@@ -400,9 +428,17 @@ class Tracer:
             return value
         if kind in _PLAIN:
             return getattr(owner, name)
-        found = _find_on_class(kind, name)
+        found = self.member(kind, name)
         if type(found) is property and found.fget is not None:
             return self.call(found.fget, owner)
+        if found is not None and isinstance(getter := _find_on_class(type(found), "__get__"), FunctionType):
+            if not is_opaque_module(type(found).__module__) and not isinstance(found, FunctionType):
+                return self.call(getter, found, owner, kind)
+        if found is None and not isinstance(owner, type) and kind is not ModuleType:
+            getter = self.member(kind, "__getattr__")
+            if isinstance(getter, FunctionType) and name not in getattr(owner, "__dict__", {}):
+                self.outside.guard_unshadowed(owner, name)
+                return self.call(getter, owner, name)
         if type(found) is functools.cached_property:
             own = getattr(owner, "__dict__", {})
             if name not in own and not self.outside.knows(owner):
@@ -410,14 +446,40 @@ class Tracer:
                 own[name] = value
                 return value
         value = self.outside.overlay(owner, name)
-        if value is None:
-            value = getattr(owner, name)
+        if value is MISSING:
+            value = self._attribute(owner, kind, name, found)
             if type(value) in (MethodType, FunctionType, *_WRAPPERS):
                 return value
             if isinstance(owner, type) and (name.startswith("__") or is_opaque_module(owner.__module__)):
                 return value
             value = self.outside.read_attribute(owner, name, value)
         return value
+
+    def member(self, kind: type, name: str) -> Any:
+        """A member of a class (None if it has none), under a guard if users wrote the class."""
+        found = _find_on_class(kind, name)
+        if kind.__flags__ & _MADE_BY_USERS and not is_opaque_module(kind.__module__):
+            if found is None or hasattr(type(found), "__get__") or name.startswith("__"):
+                self.outside.guard_member(kind, name)
+        return found
+
+    def _attribute(self, owner: Any, kind: type, name: str, found: Any) -> Any:
+        """`getattr(owner, name)`, with guards on where it was found."""
+        if isinstance(owner, type):
+            value = getattr(owner, name, MISSING)
+            if value is MISSING:
+                self.outside.guard_missing(owner, name)
+            elif isinstance(value, MethodType | FunctionType) and not is_opaque_module(owner.__module__):
+                self.outside.guard_member(owner, name)
+            return getattr(owner, name)
+        if found is not None:
+            if isinstance(found, FunctionType | classmethod | staticmethod | property | functools.partialmethod):
+                self.outside.guard_unshadowed(owner, name)
+        try:
+            return getattr(owner, name)
+        except AttributeError:
+            self.outside.guard_missing(owner, name)
+            raise
 
     def set_attr(self, value: Any, owner: Any, name: str) -> None:
         kind = type(owner)
@@ -428,12 +490,25 @@ class Tracer:
                 )
             setattr(owner, name, value)
             return
-        found = _find_on_class(kind, name)
+        found = self.member(kind, name)
         if type(found) is property and found.fset is not None:
             self.call(found.fset, owner, value)
             return
+        setter = None if found is None else _find_on_class(type(found), "__set__")
+        if isinstance(setter, FunctionType):
+            self.call(setter, found, owner, value)
+            return
+        setter = None if isinstance(owner, type) else self.member(kind, "__setattr__")
+        if isinstance(setter, FunctionType) and not is_opaque_module(kind.__module__):
+            if (kind, name) not in self._setting and not _is_frozen_dataclass(kind):
+                self._setting.append((kind, name))
+                try:
+                    self.call(setter, owner, name, value)
+                finally:
+                    self._setting.pop()
+                return
         if not self.outside.store_attribute(owner, name, value):
-            if not isinstance(owner, type | FunctionType):
+            if not isinstance(owner, type | FunctionType) and id(owner) not in self.outside.copied:
                 self.regions.check_owner(owner, name)
             setattr(owner, name, value)
 
@@ -444,14 +519,14 @@ class Tracer:
         if kind is np.ndarray or isinstance(owner, np.ndarray):
             return self.outside.known_array(owner)[index]
         if kind not in _PLAIN:
-            method = _find_on_class(kind, "__getitem__")
+            method = self.member(kind, "__getitem__")
             if isinstance(method, FunctionType):
                 return self.call(method, owner, index)
         return owner[index]
 
     def set_item(self, value: Any, owner: Any, index: Any) -> None:
         if type(owner) not in _PLAIN:
-            method = _find_on_class(type(owner), "__setitem__")
+            method = self.member(type(owner), "__setitem__")
             if isinstance(method, FunctionType):
                 self.call(method, owner, index, value)
                 return
@@ -481,7 +556,7 @@ class Tracer:
         if (kind_a in _PLAIN and kind_b in _PLAIN) or not self._is_user_operator(name, kind_a, kind_b):
             return _BINARY[name](a, b)
         plain = name.rstrip("_")
-        method, mirrored = _find_on_class(kind_a, f"__{plain}__"), _find_on_class(kind_b, f"__r{plain}__")
+        method, mirrored = self.member(kind_a, f"__{plain}__"), self.member(kind_b, _mirrored(plain))
         order = [(method, a, b), (mirrored, b, a)]
         if kind_b is not kind_a and issubclass(kind_b, kind_a) and isinstance(mirrored, FunctionType):
             order.reverse()
@@ -496,12 +571,11 @@ class Tracer:
                     return result
         return _BINARY[name](a, b)
 
-    @staticmethod
-    def _is_user_operator(name: str, *kinds: type) -> bool:
+    def _is_user_operator(self, name: str, *kinds: type) -> bool:
         plain = name.rstrip("_")
         return any(
-            isinstance(_find_on_class(k, f"__{plain}__"), FunctionType)
-            or isinstance(_find_on_class(k, f"__r{plain}__"), FunctionType)
+            isinstance(self.member(k, f"__{plain}__"), FunctionType)
+            or isinstance(self.member(k, _mirrored(plain)), FunctionType)
             for k in kinds
             if k not in _PLAIN and not is_opaque_module(k.__module__)
         )
@@ -510,7 +584,7 @@ class Tracer:
         a = self.use(a)
         kind = type(a)
         if kind not in _PLAIN and not is_opaque_module(kind.__module__):
-            method = _find_on_class(kind, f"__{name}__")
+            method = self.member(kind, f"__{name}__")
             if isinstance(method, FunctionType):
                 result = self.call(method, a, b)
                 if result is not NotImplemented:
@@ -608,6 +682,24 @@ def _getattr(tracer: Tracer, owner: Any, name: str, default: Any = _SENTINEL) ->
         return default
 
 
+def _hasattr(tracer: Tracer, owner: Any, name: str) -> bool:
+    try:
+        tracer.attr(owner, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _delattr(tracer: Tracer, owner: Any, name: str) -> None:
+    if not tracer.outside.store_attribute(owner, name, MISSING):
+        delattr(owner, name)
+
+
+def _id(tracer: Tracer, x: Any) -> int:
+    tracer.outside.pin(x)
+    return id(x)
+
+
 def _setattr(tracer: Tracer, owner: Any, name: str, value: Any) -> None:
     tracer.set_attr(value, owner, name)
 
@@ -619,7 +711,10 @@ def _type(tracer: Tracer, *args: Any, **kwargs: Any) -> Any:
 
 
 def _vars(tracer: Tracer, owner: Any) -> Any:
-    return {name: tracer.attr(owner, name) for name in vars(owner)}
+    if not tracer.outside.knows(owner):
+        return vars(owner)
+    names = tracer.outside.names_of(owner)
+    return {name: tracer.attr(owner, name) for name in names}
 
 
 def _is_hashable(f: Any) -> bool:
@@ -639,9 +734,13 @@ def _table() -> dict[int, Any]:
     if not _standins:
         from jitgraph import xp
 
-        found: dict[Any, Any] = {**NUMPY_TABLE, **getattr(xp, "BUILTIN_TABLE", {})}
+        found: dict[Any, Any] = {f: _OwnStandin(body) for f, body in numpy_python.standins().items()}
+        found.update(NUMPY_TABLE | getattr(xp, "BUILTIN_TABLE", {}))
         own: dict[Any, Callable[..., Any]] = {
             getattr: _getattr,
+            hasattr: _hasattr,
+            delattr: _delattr,
+            id: _id,
             setattr: _setattr,
             type: _type,
             vars: _vars,

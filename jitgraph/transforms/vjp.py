@@ -318,10 +318,10 @@ def _write(sweep: Sweep, op: Operation, cotangents: list[Handle | None]) -> None
 
 @rule("take")
 def _take(sweep: Sweep, op: Operation, cotangents: list[Handle | None]) -> None:
-    (x, index), (ct,) = op.operands, cotangents
+    (x, *indices), (ct,) = op.operands, cotangents
     if x in sweep.active:
         old = sweep.get_or_zeros(x)
-        sweep.cotangents[x] = sweep.b.scatter_add(old, index, ct, axis=op.attrs["axis"])
+        sweep.cotangents[x] = sweep.b.scatter_add(old, *indices, ct, axis=op.attrs["axis"])
 
 
 def new_symbol(

@@ -17,12 +17,11 @@ from jitgraph.xp.scalars import BUILTIN_TABLE
 _ALIASES = {
     "abs": "absolute", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
     "bitwise_invert": "invert", "bitwise_left_shift": "left_shift", "bitwise_not": "invert",
-    "bitwise_right_shift": "right_shift", "conj": "conjugate", "deg2rad": "radians", "divmod": "divmod_", "mod":
-    "remainder", "pow": "power", "rad2deg": "degrees", "true_divide": "divide",
+    "bitwise_right_shift": "right_shift", "conj": "conjugate", "mod":
+    "remainder", "pow": "power", "true_divide": "divide",
 }  # fmt: skip
 for _alias, _name in _ALIASES.items():
     EXPORTS[_alias] = EXPORTS[_name]
-EXPORTS.pop("divmod_", None)
 
 #: Constants and types of NumPy's that code written for the namespace needs.
 CONSTANTS = ("e", "euler_gamma", "inf", "nan", "newaxis", "pi")

@@ -517,6 +517,22 @@ def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
     return out
 
 
+def mask_of(where: Any, mode: Mode) -> Tensor:
+    """A `where=` argument: bools, or a sequence of what is true or false; other arrays are refused.
+
+    Raises:
+        DTypeError: an array that is not boolean.
+    """
+    mask = tensor(where, mode)
+    if mask.type.dtype.kind != "b":
+        if type(where) is Tensor or isinstance(where, np.ndarray):
+            raise errors.DTypeError(
+                f"Cannot cast array data from dtype('{mask.type.dtype}') to dtype('bool') according to the rule 'safe'"
+            )
+        mask = tensor(EXPORTS["not_equal"](mask, 0), mode)
+    return mask
+
+
 def view_tensor(x: Any) -> Tensor:
     """An operand of a view function: Tensors as they are, arrays and nested lists wrapped."""
     return x if type(x) is Tensor and x.type.kind == "array" else array_tensor(x)

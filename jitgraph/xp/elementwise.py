@@ -18,9 +18,11 @@ from jitgraph.xp.core import (
     R,
     as_kind,
     call_numpy,
+    can_cast,
     cast,
     deliver,
     empty_result,
+    mask_of,
     mode_in,
     np_kind,
     numpy_function,
@@ -42,59 +44,140 @@ UFUNCS: dict[np.ufunc, str] = {
     "rint", np.exp: "exp", np.exp2: "exp2", np.expm1: "expm1", np.log: "log", np.log2: "log2", np.log10:
     "log10", np.log1p: "log1p", np.sin: "sin", np.cos: "cos", np.tan: "tan", np.sinh: "sinh", np.cosh: "cosh",
     np.tanh: "tanh", np.arcsin: "arcsin", np.arccos: "arccos", np.arctan: "arctan", np.arctan2: "arctan2",
+    np.cbrt: "cbrt", np.arcsinh: "arcsinh", np.arccosh: "arccosh", np.arctanh: "arctanh", np.hypot: "hypot",
+    np.float_power: "float_power", np.logaddexp: "logaddexp", np.logaddexp2: "logaddexp2", np.deg2rad: "radians",
+    np.radians: "radians", np.rad2deg: "degrees", np.degrees: "degrees", np.fabs: "fabs", np.heaviside: "heaviside",
+    np.nextafter: "nextafter", np.spacing: "spacing", np.ldexp: "ldexp", np.bitwise_count: "bitwise_count",
+    np.gcd: "gcd", np.lcm: "lcm", np.isnat: "isnat",
 }  # fmt: skip
+#: Ufuncs with two results: a record for each.
+PAIRS: dict[np.ufunc, tuple[str, str]] = {
+    np.divmod: ("floordiv", "mod"),
+    np.modf: ("modf_fraction", "trunc"),
+    np.frexp: ("frexp_mantissa", "frexp_exponent"),
+}
+
+
+_KEYWORDS = frozenset(("out", "where", "casting", "order", "dtype", "subok", "sig", "signature"))
+
+
+def out_of(ufunc: np.ufunc, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The inputs of a call, and one entry (perhaps None) for each output.
+
+    Raises:
+        DTypeError: too many or too few arguments, `out` twice, or a keyword that ufuncs do not have.
+        ShapeError: `out` has another number of entries.
+    """
+    name, nin, nout = ufunc.__name__, ufunc.nin, ufunc.nout
+    unknown = [k for k in kwargs if k not in _KEYWORDS]
+    if unknown:
+        raise errors.DTypeError(f"{name}() got an unexpected keyword argument '{unknown[0]}'")
+    if not nin <= len(operands) <= nin + nout:
+        raise errors.DTypeError(
+            f"{name}() takes from {nin} to {nin + nout} positional arguments but {len(operands)} were given"
+        )
+    placed = list(operands[nin:])
+    given = kwargs.get("out")
+    if given is not None:
+        if placed:
+            raise errors.DTypeError("cannot specify 'out' as both a positional and keyword argument")
+        if isinstance(given, tuple):
+            if len(given) != nout:
+                raise errors.ShapeError("The 'out' tuple must have exactly one entry per ufunc output")
+            placed = list(given)
+        elif nout > 1:
+            raise errors.DTypeError("'out' must be a tuple of arrays")
+        else:
+            placed = [given]
+    return operands[:nin], placed + [None] * (nout - len(placed))
 
 
 def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One call of a ufunc on traced or recorded operands, with its keyword arguments."""
-    out = kwargs.get("out")
-    if len(operands) > ufunc.nin:
-        out = operands[ufunc.nin]
-        operands = operands[: ufunc.nin]
-    elif len(operands) < ufunc.nin:
-        raise errors.DTypeError(
-            f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments but "
-            f"{len(operands)} were given"
-        )
-    values = [operand(x) for x in operands]
+    operands, (out,) = out_of(ufunc, operands, kwargs)
+    values = _strong([operand(x) for x in operands])
     casting = kwargs.get("casting", "same_kind")
-    dtype = kwargs.get("dtype")
-    if dtype is not None:
-        values = with_loop(ufunc, values, np.dtype(dtype), casting)
+    signature = _signature(ufunc, kwargs)
+    if signature is not None or casting != "same_kind":
+        values = with_loop(ufunc, values, signature, casting)
     result = np_kind(apply(R(record), *values))
+    return ufunc_result(result, out, kwargs)
+
+
+def ufunc_result(result: Tensor, out: Any, kwargs: dict[str, Any]) -> Any:
+    """The result of a ufunc as `out`, `where`, `casting` and `order` ask for it."""
+    casting = kwargs.get("casting", "same_kind")
     mask = kwargs.get("where", True)
     if mask is not True:
-        result = select_into(result, mask, out)
-    return result if out is None else deliver(result, out, casting)
+        result = select_into(result, mask, out, casting)
+    if out is not None:
+        return deliver(result, out, casting)
+    order = kwargs.get("order", "K")
+    if order in ("C", "F") and result.type.ndim > 1:
+        layout = result.type.layout
+        if not (layout.is_c if order == "C" else layout.is_f):
+            return apply(R("copy"), result, order=order)
+    return result
+
+
+def _signature(ufunc: np.ufunc, kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The dtypes of the loop asked for by `dtype` or `signature`; None if none is."""
+    dtype = kwargs.get("dtype")
+    if dtype is not None:
+        return (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)
+    given = kwargs.get("signature", kwargs.get("sig"))
+    if given is None:
+        return None
+    if isinstance(given, str) and "->" in given:
+        given = tuple(given.replace("->", ""))
+    if isinstance(given, tuple) and len(given) == ufunc.nin + ufunc.nout:
+        return tuple(None if d is None else np.dtype(d) for d in given)
+    raise errors.DTypeError(f"{ufunc.__name__}: a signature names one dtype for each input and output, as in 'dd->d'")
 
 
 def with_loop(
-    ufunc: np.ufunc, values: Sequence[Any], dtype: np.dtype | None = None, casting: str = "same_kind"
+    ufunc: np.ufunc, values: Sequence[Any], signature: tuple[Any, ...] | None = None, casting: str = "same_kind"
 ) -> list[Any]:
-    """The operands cast to the loop of `ufunc` that NumPy would take, or to the one that gives `dtype`."""
+    """The operands cast to the loop of `ufunc` that NumPy would take, or to the one of that signature."""
     weak = {"py_bool": bool, "py_int": int, "py_float": float, "py_complex": complex}
     codes = []
     for x in values:
         t = tensor(x).type
         codes.append(weak[t.kind] if t.is_python and t.kind != "py_bool" else t.dtype)
-    chosen: dict[str, Any] = {} if dtype is None else {"signature": (*[None] * len(values), dtype)}
+    chosen: dict[str, Any] = {} if signature is None else {"signature": signature}
     try:
-        loop = ufunc.resolve_dtypes((*codes, None), casting=casting, **chosen)  # type: ignore[arg-type]
+        loop = ufunc.resolve_dtypes((*codes, *[None] * ufunc.nout), casting=casting, **chosen)  # type: ignore[arg-type]
     except TypeError as error:
         raise errors.DTypeError(str(error)) from None
     return [cast(tensor(x), t) for x, t in zip(values, loop, strict=False)]
 
 
-def select_into(result: Tensor, mask: Any, out: Any) -> Tensor:
+def select_into(result: Tensor, where_: Any, out: Any, casting: str = "same_kind") -> Tensor:
     """`where=`: elsewhere the elements of `out` stay (zeros without `out`)."""
+    mode = result._storage.mode
+    mask = mask_of(where_, mode)
     old = out[0] if isinstance(out, tuple) else out
     if old is None:
-        mode = result._storage.mode
-        shapes: list[Any] = [result.type.shape, tensor(mask).type.shape]
+        shapes: list[Any] = [result.type.shape, mask.type.shape]
         wide = mode.broadcast_shape(shapes, "where") if isinstance(mode, TraceMode) else np.broadcast_shapes(*shapes)
         old = empty_result(mode, wide, result.type.dtype)
-    chosen = cast(tensor(result), old.type.dtype) if type(old) is Tensor else result
-    return apply(R("where"), operand(mask), chosen, old)  # type: ignore[no-any-return]
+    if type(old) is not Tensor:
+        raise errors.DTypeError("return arrays must be of ArrayType")
+    if not can_cast(result.type, old.type.dtype, casting):
+        raise errors.DTypeError(
+            f"Cannot cast ufunc output from dtype('{result.type.dtype}') to dtype('{old.type.dtype}') with casting "
+            f"rule '{casting}'"
+        )
+    return apply(R("where"), mask, cast(tensor(result), old.type.dtype), old)  # type: ignore[no-any-return]
+
+
+def _strong(values: list[Any]) -> list[Any]:
+    """The operands of a ufunc: Python numbers alone are NumPy's, as in `np.add(True, True)`."""
+    for x in values:
+        if not (x.type.is_python if type(x) is Tensor else type(x) in (bool, int, float)):
+            return values
+    mode = mode_in(values)
+    return [as_kind(tensor(x, mode), "np_scalar") for x in values]
 
 
 def _define_ufunc(ufunc: np.ufunc, record: str) -> Callable[..., Any]:
@@ -105,8 +188,7 @@ def _define_ufunc(ufunc: np.ufunc, record: str) -> Callable[..., Any]:
         if not kwargs and len(operands) == nin:
             for x in operands:
                 if type(x) is Tensor and x._storage.mode.name != "eager":
-                    values = [operand(v) for v in operands]
-                    return np_kind(apply(R(record), *values))
+                    return np_kind(apply(R(record), *_strong([operand(v) for v in operands])))
         mode = mode_in(operands)
         if kwargs and (mode is None or mode.name == "eager"):
             mode = mode_in(tuple(kwargs.values())) or mode
@@ -142,8 +224,10 @@ floor_divide, remainder, rint, trunc = (EXPORTS[k] for k in ("floor_divide", "re
 
 
 @numpy_function(np.positive)
-def positive(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    return deliver(duplicate(tensor(x)), out)
+def positive(*operands: Any, **kwargs: Any) -> Any:
+    (x,), (out,) = out_of(np.positive, operands, kwargs)
+    (value,) = with_loop(np.positive, (x,), _signature(np.positive, kwargs), kwargs.get("casting", "same_kind"))
+    return ufunc_result(duplicate(value), out, kwargs)
 
 
 @numpy_function(np.conjugate)
@@ -151,55 +235,22 @@ def conjugate(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
     return deliver(duplicate(tensor(x)), out)
 
 
-@numpy_function(np.fabs)
-def fabs(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    return absolute(_floating(x), out=out, **kwargs)
+def _define_pair(ufunc: np.ufunc, records: tuple[str, str]) -> None:
+    label = ufunc.__name__
+
+    @numpy_function(ufunc, name=label)
+    def function(*operands: Any, **kwargs: Any) -> Any:
+        inputs, outs = out_of(ufunc, operands, kwargs)
+        values = with_loop(ufunc, inputs, _signature(ufunc, kwargs), kwargs.get("casting", "same_kind"))
+        results = [np_kind(apply(R(r), *values)) for r in records]  # before any is written: `out` may be an operand
+        return tuple(ufunc_result(r, out, kwargs) for r, out in zip(results, outs, strict=True))
+
+    function.__doc__ = f"NumPy's `{label}`: {R(records[0]).doc} and: {R(records[1]).doc}"
 
 
-@numpy_function(np.float_power)
-def float_power(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    return EXPORTS["power"](cast(tensor(x1), np.float64), cast(tensor(x2), np.float64), out=out, **kwargs)
-
-
-@numpy_function(np.divmod)
-def divmod_(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    first, second = (None, None) if out is None else out
-    return floor_divide(x1, x2, out=first, **kwargs), remainder(x1, x2, out=second, **kwargs)
-
-
-@numpy_function(np.radians, np.deg2rad)
-def radians(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    x = _floating(x)
-    return multiply(x, x.type.dtype.type(math.pi / 180.0), out=out, **kwargs)
-
-
-@numpy_function(np.degrees, np.rad2deg)
-def degrees(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    x = _floating(x)
-    return multiply(x, x.type.dtype.type(180.0 / math.pi), out=out, **kwargs)
-
-
-@numpy_function(np.logaddexp)
-def logaddexp(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    """log(exp(x1) + exp(x2)), as NumPy's loop: equal operands (also infinite ones) give x1 + log 2."""
-    a, b = with_loop(np.logaddexp, (x1, x2))
-    larger = maximum(a, b)
-    tail = log1p(exp(EXPORTS["negative"](absolute(subtract(a, b)))))
-    same = add(a, larger.type.dtype.type(math.log(2.0)))
-    return deliver(where(equal(a, b), same, add(larger, tail)), out)
-
-
-@numpy_function(np.heaviside)
-def heaviside(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    a, x2 = with_loop(np.heaviside, (x1, x2))
-    one, zero = a.type.dtype.type(1), a.type.dtype.type(0)
-    value = where(equal(a, zero), x2, where(EXPORTS["less"](a, zero), zero, one))
-    return deliver(where(isnan(a), a, value), out)
-
-
-def _floating(x: Any) -> Tensor:
-    """Integers and bools as the float dtype that NumPy's float functions compute them in."""
-    return with_loop(np.fabs, (x,))[0]  # type: ignore[no-any-return]
+for _ufunc, _records in PAIRS.items():
+    _define_pair(_ufunc, _records)
+divmod_ = EXPORTS["divmod"]
 
 
 def duplicate(x: Tensor) -> Tensor:

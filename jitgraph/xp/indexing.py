@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
-from jitgraph.ir.types import AxisMap, IndexMap, Shape
-from jitgraph.modes import TraceMode, constant_array, shape_text
+from jitgraph.ir.types import AxisMap, IndexMap, Shape, elementwise_layout
+from jitgraph.modes import TraceMode, array_shape_text, constant_array
 from jitgraph.tensor import (
     EAGER,
     Mode,
@@ -39,7 +40,7 @@ from jitgraph.xp.core import (
     translate,
     unwrap,
 )
-from jitgraph.xp.keys import full_mask, index_dim, index_error, match_mask, normalised, parse, slice_bounds
+from jitgraph.xp.keys import Item, full_mask, index_dim, index_error, match_mask, normalised, parse, slice_bounds
 from jitgraph.xp.shape import ravel, reshape_to, transpose
 
 # --- reading
@@ -59,14 +60,14 @@ def getitem(x: Tensor, key: Any) -> Any:
         raise errors.DTypeError(f"'{x.__class__.__name__}' object is not subscriptable")
     if x.type.kind != "array":
         x = array_tensor(x)
-    mask = full_mask(mode, key, len(shape))
+    mask = full_mask(mode, key, shape)
     if mask is not None:
         return compress_by(mode, x, mask)
     parsed = parse(mode, key, shape)
     if not parsed.advanced:
         view = basic_view(mode, x, parsed.items)
         if not parsed.scalar:
-            return view
+            return EXPORTS["copy"](view, order="K") if parsed.copied else view
         return wrap(mode, mode.apply(R("as_kind"), [read(view)], {"kind": "np_scalar"})[0])
     return _gather(mode, x, parsed.items)
 
@@ -85,25 +86,24 @@ def _eager_getitem(x: Tensor, key: Any) -> Any:
 
 
 def _is_basic(key: Any) -> bool:
+    """Does NumPy make a view for this key? A 0-d array that stands for an integer makes it copy."""
     for part in key if isinstance(key, tuple) else (key,):
-        if isinstance(part, (list, bool, np.bool_)):
+        if isinstance(part, (list, bool, np.bool_, np.ndarray)):
             return False
-        if type(part) is Tensor or isinstance(part, np.ndarray):
-            t = part.type if type(part) is Tensor else part
-            if t.ndim or t.dtype.kind == "b":
-                return False
+        if type(part) is Tensor and (part.type.kind == "array" or part.type.dtype.kind == "b"):
+            return False
     return True
 
 
-def basic_view(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]]) -> Tensor:
+def basic_view(mode: Mode, x: Tensor, items: Sequence[Item]) -> Tensor:
     """The view of a key of integers, slices and new axes; arrays leave their axis whole."""
     own = x.type.shape
     shape: list[DimLike] = []
     axes: list[AxisMap] = []
     axis = 0
     for kind, part in items:
-        if kind in ("new", "empty"):
-            shape.append(int(kind == "new"))
+        if kind in ("new", "flag"):
+            shape.append(1)
             continue
         size = own[axis]
         if kind == "int":
@@ -122,13 +122,13 @@ def basic_view(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]]) -> Tenso
     return view_of(x, IndexMap(tuple(shape), tuple(axes)))
 
 
-def arrangement(items: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[int], bool]:
+def arrangement(items: Sequence[Item]) -> tuple[list[Any], list[int], bool]:
     """Index arrays in order, the axes they stand at in the basic view, whether they (and integers) are adjacent."""
     arrays, places = [], []
     marks = []
     at = 0
     for position, (kind, part) in enumerate(items):
-        if kind == "array":
+        if kind in ("array", "flag"):
             arrays.append(part)
             places.append(at)
             marks.append(position)
@@ -140,36 +140,52 @@ def arrangement(items: Sequence[tuple[str, Any]]) -> tuple[list[Any], list[int],
     return arrays, places, adjacent
 
 
-def integer_index(mode: Mode, index: Any, size: DimLike, axis: int) -> Tensor:
-    """An index array, checked and not negative."""
+def integer_index(mode: Mode, index: Any, size: DimLike, axis: int, wide: Shape = ()) -> Tensor:
+    """An index array, checked and not negative.
+
+    Args:
+        wide: what it is broadcast to, if that may be empty where the index is not: then nothing is indexed.
+    """
     if type(index) is Tensor and index._dim is SAFE:
         return index
     if not isinstance(mode, TraceMode):
         given = np.asarray(plain(index))
-        given = given.astype(np.intp) if given.size == 0 else given
+        given = given.astype(np.intp)
         outside = (given < -size) | (given >= size)
         if outside.any():
             bad = given[outside].reshape(-1)[0]
             raise errors.IndexingError(f"index {bad} is out of bounds for axis {axis} with size {size}")
         return wrap(mode, mode.lift(np.where(given < 0, given + size, given)))
     data = _known_index(mode, index)
-    if data is not None:
-        if data.size == 0:
+    if data is None:
+        return wrap(mode, normalised(mode, read(tensor(index, mode)), size, axis, _empty(mode, wide)))
+    if data.size == 0 or 0 in wide:
+        return literal(mode, np.zeros(data.shape, np.int64))
+    empty = _empty(mode, wide)
+    if isinstance(size, int) and empty is None:
+        wrong = (data < -size) | (data >= size)
+        if wrong.any():
+            bad = data[wrong].reshape(-1)[0]
+            raise index_error(mode, f"index {bad} is out of bounds for axis {axis} with size {size}")
+        return literal(mode, np.where(data < 0, data + size, data))
+    low, high = int(data.min()), int(data.max())
+    try:
+        if low >= 0 and mode.decide("<", high, size):
             return literal(mode, data)
-        if isinstance(size, int):
-            wrong = (data < -size) | (data >= size)
-            if wrong.any():
-                bad = data[wrong].reshape(-1)[0]
-                raise index_error(mode, f"index {bad} is out of bounds for axis {axis} with size {size}")
-            return literal(mode, np.where(data < 0, data + size, data))
-        low, high = int(data.min()), int(data.max())
-        try:
-            if low >= 0 and mode.decide("<", high, size):
-                return literal(mode, data)
-        except Undecided:
-            pass
-        return wrap(mode, normalised(mode, mode.literal(data), size, axis))
-    return wrap(mode, normalised(mode, read(tensor(index, mode)), size, axis))
+    except Undecided:
+        pass
+    return wrap(mode, normalised(mode, mode.literal(data), size, axis, empty))
+
+
+def _empty(mode: TraceMode, wide: Shape) -> Any:
+    """Whether some size is 0, known only at run time; None where that cannot be."""
+    found = None
+    for d in wide:
+        if isinstance(d, int) or mode.builder.prove(">", d, 0):
+            continue
+        none = mode.compare("eq", d, 0)
+        found = none if found is None else mode.any_of(found, none)
+    return found
 
 
 def _known_index(mode: TraceMode, index: Any) -> np.ndarray | None:
@@ -193,33 +209,108 @@ class _Safe:
 SAFE: Any = _Safe()
 
 
-def _gather(mode: Mode, x: Tensor, items: Sequence[tuple[str, Any]]) -> Tensor:
-    """A key with index arrays: basic part as a view, then `take`."""
+@dataclass(slots=True)
+class Gathering:
+    """What a key with index arrays names.
+
+    Attributes:
+        base: the view that the rest of the key makes; the axes of the index arrays are whole.
+        places: the axes of `base` that the index arrays stand for, in order.
+        indices: one index array for each, in range and not negative, of sizes that broadcast to `wide`.
+        wide: the shape that the index arrays have together.
+        front: where the axes of `wide` begin in the result: at the first of `places` if all stand side by side.
+    """
+
+    base: Tensor
+    places: list[int]
+    indices: list[Tensor]
+    wide: Shape
+    front: int
+
+    @property
+    def others(self) -> list[int]:
+        """The other axes of the base."""
+        return [k for k in range(self.base.type.ndim) if k not in self.places]
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of what is read or written."""
+        own = self.base.type.shape
+        rest = [own[k] for k in self.others]
+        return (*rest[: self.front], *self.wide, *rest[self.front :])
+
+
+def gathering(mode: Mode, x: Tensor, items: Sequence[Item]) -> Gathering:
+    """Check a key with index arrays against `x`.
+
+    Raises:
+        IndexingError: index arrays do not fit each other, or an index is out of bounds (where anything is indexed).
+    """
     base = basic_view(mode, x, items)
     arrays, places, adjacent = arrangement(items)
-    axes_of_base = base_axes(items)
-    indices = [integer_index(mode, a, base.type.shape[p], axes_of_base[p]) for a, p in zip(arrays, places, strict=True)]
-    index, flat_base, axis = flattened(mode, base, indices, places)
-    count = index.type.ndim
-    others = [k for k in range(base.type.ndim) if k not in places]
-    stored = [k for k in base.type.layout.order if k not in places]
-    if (axis or stored != others) and others:
-        # NumPy's result has the index's axes outermost in memory, then the others as the base has them
-        number = {k: j + (j >= axis) for j, k in enumerate(others)}
-        moved = transpose(flat_base, [axis, *(number[k] for k in stored)])
-        result = apply(R("take"), moved, index, axis=0)
-        before = axis if adjacent else 0
-        rest = [count + stored.index(k) for k in others]
-        return transpose(array_tensor(result), [*rest[:before], *range(count), *rest[before:]])  # type: ignore[no-any-return]
-    order = index.type.layout.order
-    if not others and order != tuple(range(count)):  # single elements lie as their indices do
-        result = array_tensor(apply(R("take"), flat_base, transpose(index, order), axis=0))
-        return transpose(result, [order.index(k) for k in range(count)])  # type: ignore[no-any-return]
-    result = apply(R("take"), flat_base, index, axis=axis)
-    return array_tensor(result) if not result.type.shape else result
+    names = base_axes(items)
+    given = [index_tensor(mode, a) for a in arrays]
+    wide = common_index_shape(mode, [i.type.shape for i in given])
+    indices = [_checked_index(mode, i, wide, base.type.shape[p], names[p]) for i, p in zip(given, places, strict=True)]
+    return Gathering(base, places, indices, wide, places[0] if adjacent else 0)
 
 
-def base_axes(items: Sequence[tuple[str, Any]]) -> dict[int, int]:
+def _checked_index(mode: Mode, index: Tensor, wide: Shape, size: DimLike, axis: int) -> Tensor:
+    """The index array in range and with the sizes of `wide`; what is indexed nowhere needs no check."""
+    if isinstance(mode, TraceMode):
+        own = index.type.shape
+        checked = integer_index(mode, index, size, axis, () if len(own) == len(wide) and 1 not in own else wide)
+        return wrap(mode, mode.stretch(read(checked), wide))
+    if 0 in wide:
+        return wrap(mode, mode.lift(np.zeros(index.type.shape, np.intp)))
+    return integer_index(mode, index, size, axis)
+
+
+def index_tensor(mode: Mode, index: Any) -> Tensor:
+    """An index array as a Tensor of `mode`."""
+    if type(index) is Tensor and index._storage.mode is mode:
+        return index
+    return tensor(index, mode)
+
+
+def _gather(mode: Mode, x: Tensor, items: Sequence[Item]) -> Tensor:
+    """A key with index arrays: the rest as a view, then `take`."""
+    g = gathering(mode, x, items)
+    base, places, others = g.base, g.places, g.others
+    count = len(g.wide)
+    # NumPy's result has the index's axes outermost in memory, then the others as the base has them
+    stored = [k for k in base.type.layout.order if k in others]
+    moved = _reordered(base, [*places, *stored])
+    order = index_order(g)
+    turned = order != list(range(count))
+    indices = [_turned(i, order) for i in g.indices] if turned else g.indices
+    result = array_tensor(apply(R("take"), moved, *indices, axis=0))
+    back = [order.index(k) for k in range(count)]
+    rest = [count + stored.index(k) for k in others]
+    return _reordered(result, [*rest[: g.front], *back, *rest[g.front :]])
+
+
+def index_order(g: Gathering) -> list[int]:
+    """The order in memory of the axes of `wide` in NumPy's result: of the index arrays if all axes are indexed."""
+    count = len(g.wide)
+    if g.others:
+        return list(range(count))
+    return list(elementwise_layout(count, [i.type for i in g.indices]).order)
+
+
+def _turned(index: Tensor, order: list[int]) -> Tensor:
+    """The axes of an index array, the last ones of those in `order`, in that order."""
+    shift = len(order) - index.type.ndim
+    if shift:
+        index = reshape_to(index, (*(1,) * shift, *index.type.shape))
+    return _reordered(index, order)
+
+
+def _reordered(x: Tensor, axes: list[int]) -> Tensor:
+    return x if axes == list(range(x.type.ndim)) else transpose(x, axes)
+
+
+def base_axes(items: Sequence[Item]) -> dict[int, int]:
     """Axis of the basic view to axis of the array, for messages."""
     found = {}
     at = axis = 0
@@ -227,29 +318,8 @@ def base_axes(items: Sequence[tuple[str, Any]]) -> dict[int, int]:
         if kind != "int":
             found[at] = axis
             at += 1
-        axis += kind not in ("new", "empty")
+        axis += kind not in ("new", "flag")
     return found
-
-
-def flattened(mode: Mode, base: Tensor, indices: list[Tensor], places: list[int]) -> tuple[Tensor, Tensor, int]:
-    """Several index arrays as one on the product of their axes."""
-    if len(indices) == 1:
-        return indices[0], base, places[0]
-    first = places[0]
-    order = [k for k in range(base.type.ndim) if k not in places]
-    order[first:first] = places
-    moved = transpose(base, order) if order != list(range(base.type.ndim)) else base
-    sizes = [base.type.shape[p] for p in places]
-    wide = common_index_shape(mode, [i.type.shape for i in indices])
-    if isinstance(mode, TraceMode):
-        indices = [wrap(mode, mode.stretch(read(i), wide)) for i in indices]
-    flat = indices[0]
-    for size, index in zip(sizes[1:], indices[1:], strict=True):
-        scale = size if isinstance(size, int) else as_kind(dim_tensor(mode, size), "np_scalar")
-        flat = EXPORTS["add"](EXPORTS["multiply"](flat, scale), index)
-    shape = moved.type.shape
-    merged = reshape_to(moved, (*shape[:first], product(sizes), *shape[first + len(sizes) :]))
-    return flat, merged, first
 
 
 def common_index_shape(mode: Mode, shapes: list[Shape]) -> Shape:
@@ -258,13 +328,16 @@ def common_index_shape(mode: Mode, shapes: list[Shape]) -> Shape:
     Raises:
         IndexingError: they do not.
     """
+    if len(shapes) == 1:
+        return shapes[0]
+    message = "shape mismatch: indexing arrays could not be broadcast together with shapes"
     try:
-        return mode.broadcast_shape(shapes, "") if isinstance(mode, TraceMode) else np.broadcast_shapes(*shapes)  # type: ignore[arg-type]
+        if isinstance(mode, TraceMode):
+            return mode.broadcast_shape(shapes, "", message)
+        return np.broadcast_shapes(*shapes)  # type: ignore[arg-type]
     except ValueError:
-        texts = " ".join(shape_text(s) for s in shapes)
-        raise index_error(
-            mode, f"shape mismatch: indexing arrays could not be broadcast together with shapes {texts}"
-        ) from None
+        known = [tuple(mode.example(d) for d in s) if isinstance(mode, TraceMode) else s for s in shapes]
+        raise index_error(mode, f"{message} {' '.join(array_shape_text(s) for s in known)} ") from None
 
 
 def compress_by(mode: Mode, x: Tensor, mask: Tensor) -> Tensor:

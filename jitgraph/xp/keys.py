@@ -7,6 +7,7 @@ that are proven in range need no check, those of arguments become guards. Slices
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from jitgraph.xp.core import (
     EXPORTS,
     R,
     array_tensor,
+    literal,
     mode_in,
     tensor,
 )
@@ -115,8 +117,8 @@ def _checked(mode: TraceMode, value: Value, size: DimLike, axis: int) -> DimLike
     return mode.bind(normalised(mode, value, size, axis), "i", 0, size - 1)
 
 
-def normalised(mode: TraceMode, value: Value, size: DimLike, axis: int) -> Value:
-    """Run-time indices (a scalar or an array) checked and made non-negative."""
+def normalised(mode: TraceMode, value: Value, size: DimLike, axis: int, unused: Value | None = None) -> Value:
+    """Run-time indices (a scalar or an array) checked, unless `unused`, and made non-negative."""
     t = value.type
     if t.dtype.kind not in "iu":
         raise index_error(mode, _BAD_INDEX)
@@ -126,11 +128,11 @@ def normalised(mode: TraceMode, value: Value, size: DimLike, axis: int) -> Value
         value = apply_(R("cast"), value, dtype=dtypes.I64)[0]
     message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
     below = apply_(R("lt"), value, length)[0]
-    if t.dtype.kind == "u":
-        mode.check(below, "IndexError", message, value, length)
+    if t.dtype.kind == "u" and t.dtype.itemsize < dtypes.I64.itemsize:
+        mode.check(_or(mode, below, unused), "IndexError", message, value, length)
         return value
     above = apply_(R("ge"), value, apply_(R("neg"), length)[0])[0]
-    mode.check(apply_(R("logical_and"), below, above)[0], "IndexError", message, value, length)
+    mode.check(_or(mode, apply_(R("logical_and"), below, above)[0], unused), "IndexError", message, value, length)
     wrapped = apply_(R("add"), value, length)[0]
     chosen = apply_(R("where"), apply_(R("lt"), value, 0)[0], wrapped, value)[0]
     return (
@@ -138,6 +140,10 @@ def normalised(mode: TraceMode, value: Value, size: DimLike, axis: int) -> Value
         if chosen.type.shape or chosen.type.kind != "array"
         else apply_(R("as_kind"), chosen, kind="np_scalar")[0]
     )
+
+
+def _or(mode: TraceMode, condition: Value, other: Value | None) -> Value:
+    return condition if other is None else mode.any_of(condition, other)
 
 
 # --- slices
@@ -288,21 +294,28 @@ def _clamped(mode: TraceMode, bound: DimLike, size: DimLike, low: DimLike, high:
 
 # --- keys
 
+#: One entry of a parsed key: what it is and what stands there.
+Item = tuple[str, Any]
+
 
 class Key:
     """A parsed key: one entry per axis of the base, or per new axis.
 
     Attributes:
-        items: ("new",), ("empty",), ("slice", s), ("int", i), ("array", index Tensor or array), in order.
+        items: ("new", None), ("slice", s), ("int", i), ("array", index) or ("flag", index), in order. A flag is an
+            index array along a new axis of size 1: what NumPy makes of a single truth value, one 0 or none.
         scalar: integers for all axes and nothing else: the result is a scalar.
+        advanced: there are index arrays: the result is a fresh array.
+        copied: a 0-d array stands for an integer: NumPy gives a copy of the view then.
     """
 
-    __slots__ = ("advanced", "items", "scalar")
+    __slots__ = ("advanced", "copied", "items", "scalar")
 
-    def __init__(self, items: list[tuple[str, Any]], scalar: bool) -> None:
+    def __init__(self, items: list[Item], scalar: bool, copied: bool) -> None:
         self.items = items
         self.scalar = scalar
-        self.advanced = any(kind == "array" for kind, _ in items)
+        self.advanced = any(kind in ("array", "flag") for kind, _ in items)
+        self.copied = copied
 
 
 def parse(mode: Mode, key: Any, shape: Shape) -> Key:
@@ -312,116 +325,146 @@ def parse(mode: Mode, key: Any, shape: Shape) -> Key:
         IndexingError: too many indices, two ellipses, something that is no index.
     """
     parts = key if isinstance(key, tuple) else (key,)
-    items: list[tuple[str, Any]] = []
+    items: list[Item] = []
     used = 0
     ellipsis_at = -1
+    copied = False
     for part in parts:
-        kind, consumed = _classify(mode, part)
+        kind, consumed, part = _classify(mode, part)
         if kind == "ellipsis":
             if ellipsis_at >= 0:
                 raise index_error(mode, "an index can only have a single ellipsis ('...')")
             ellipsis_at = len(items)
             continue
-        if kind == "mask" and consumed == 0:  # x[True] adds an axis of size 1, x[False] one of size 0
-            items.append(("new" if bool(part) else "empty", None))
-            continue
+        copied = copied or (kind == "int" and _is_array(part))
         items.append((kind, part))
         used += consumed
     if used > len(shape):
         raise index_error(
             mode, f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed"
         )
-    fill: list[tuple[str, Any]] = [("slice", slice(None))] * (len(shape) - used)
+    fill: list[Item] = [("slice", slice(None))] * (len(shape) - used)
     at = len(items) if ellipsis_at < 0 else ellipsis_at
     scalar = ellipsis_at < 0 and not fill and all(kind == "int" for kind, _ in items)
     items[at:at] = fill
-    return Key(_spread_masks(mode, items, shape), scalar)
+    return Key(_spread_masks(mode, items, shape), scalar, copied)
 
 
-def _classify(mode: Mode, part: Any) -> tuple[str, int]:
+def _is_array(part: Any) -> bool:
+    return part.type.kind == "array" if type(part) is Tensor else isinstance(part, np.ndarray)
+
+
+def _classify(mode: Mode, part: Any) -> tuple[str, int, Any]:
+    """What a part of a key is, how many axes of the array it takes, and the part; nested lists as arrays."""
     if part is None:
-        return "new", 0
+        return "new", 0, None
     if part is Ellipsis:
-        return "ellipsis", 0
+        return "ellipsis", 0, None
     kind = type(part)
     if kind is slice:
-        return "slice", 1
+        return "slice", 1, part
     if kind is int:
-        return "int", 1
+        return "int", 1, part
     if kind is bool or kind is np.bool_:
-        return "mask", 0
+        return "flag", 0, part
     if kind is Tensor or isinstance(part, np.ndarray):
         t = part.type if kind is Tensor else part
         if t.dtype.kind == "b":
-            return "mask", t.ndim
+            return ("mask" if t.ndim else "flag"), t.ndim, part
         if t.dtype.kind not in "iu":
-            if t.ndim and not isinstance(part, Tensor) and part.size == 0:
-                return "array", 1
+            scalar = kind is Tensor and t.kind != "array"
             raise index_error(
-                mode, "arrays used as indices must be of integer (or boolean) type" if t.ndim else _BAD_INDEX
+                mode, _BAD_INDEX if scalar else "arrays used as indices must be of integer (or boolean) type"
             )
-        return ("int" if t.ndim == 0 else "array"), 1
-    if isinstance(part, (list, tuple)):
-        made = tensor(part, mode).type if mode_in(part) is not None else np.asarray(part)
-        if made.dtype.kind == "b":
-            return "mask", made.ndim
-        if made.dtype.kind in "iu" or (isinstance(made, np.ndarray) and made.size == 0):
-            return "array", 1
-        raise index_error(mode, "arrays used as indices must be of integer (or boolean) type")
+        return ("int" if t.ndim == 0 else "array"), 1, part
     if isinstance(part, np.integer) or hasattr(part, "__index__"):
-        return "int", 1
+        return "int", 1, part
+    if isinstance(part, np.generic) or not isinstance(part, Sequence) or isinstance(part, str):
+        raise index_error(mode, _BAD_INDEX)
+    made: Any = tensor(list(part), mode) if mode_in(part) is not None else np.asarray(part)
+    if type(made) is np.ndarray:
+        if made.size == 0:  # an empty list is none of floats
+            made = made.astype(np.intp)
+        if made.dtype.kind in "biu" and isinstance(mode, TraceMode):
+            made = literal(mode, made)
+    t = made.type if type(made) is Tensor else made
+    if t.dtype.kind == "b":
+        return "mask", t.ndim, made
+    if t.dtype.kind in "iu":
+        return "array", 1, made
     raise index_error(mode, _BAD_INDEX)
 
 
-def _spread_masks(mode: Mode, items: list[tuple[str, Any]], shape: Shape) -> list[tuple[str, Any]]:
-    """Masks beside other indices as integer arrays, one an axis."""
-    out: list[tuple[str, Any]] = []
+def _spread_masks(mode: Mode, items: list[Item], shape: Shape) -> list[Item]:
+    """Masks as integer arrays, one an axis; truth values as flags."""
+    out: list[Item] = []
     axis = 0
     for kind, part in items:
+        if kind == "flag":
+            out.append(("flag", _flag_index(mode, part)))
+            continue
         if kind != "mask":
             out.append((kind, part))
-            axis += kind not in ("new", "empty")
+            axis += kind != "new"
             continue
-        mask: Any = part if mode_in((part,)) is not None else np.asarray(part)
-        own: Shape = tensor(mask).type.shape if mode_in((mask,)) is not None else mask.shape
+        own: Shape = part.type.shape if type(part) is Tensor else part.shape
         match_mask(mode, own, shape[axis : axis + len(own)], axis)
-        known: Any = None
-        if type(mask) is np.ndarray:
-            from_outside = isinstance(part, np.ndarray) and isinstance(mode, TraceMode) and mask.size > 1
-            known = constant_array(mode.lift(mask)) if from_outside else mask
+        known = _known_mask(mode, part)
         if known is not None:
-            out.extend(("array", index.tolist()) for index in np.nonzero(known))
+            found = [np.ascontiguousarray(index) for index in np.nonzero(known)]
+            out.extend(("array", literal(mode, i) if isinstance(mode, TraceMode) else i) for i in found)
         else:
-            out.extend(("array", index) for index in EXPORTS["nonzero"](array_tensor(mask, mode)))
+            out.extend(("array", index) for index in EXPORTS["nonzero"](array_tensor(part, mode)))
         axis += len(own)
     return out
 
 
+def _flag_index(mode: Mode, flag: Any) -> Any:
+    """The index array of a single truth value: one 0 or none."""
+    if type(flag) is Tensor:
+        known = constant_of(read(flag)) if isinstance(mode, TraceMode) else plain(flag)
+        if known is None:
+            return EXPORTS["nonzero"](EXPORTS["reshape"](array_tensor(flag, mode), (1,)))[0]
+        flag = known
+    index = np.zeros(int(bool(flag)), np.intp)
+    return literal(mode, index) if isinstance(mode, TraceMode) else index
+
+
+def _known_mask(mode: Mode, mask: Any) -> np.ndarray | None:
+    """The elements of a mask that the program spells out; None if they are data."""
+    if not isinstance(mode, TraceMode):
+        return None if type(mask) is Tensor else np.asarray(mask)
+    if type(mask) is not Tensor:
+        return constant_array(mode.lift(mask)) if mask.size > 1 else np.asarray(mask)
+    return constant_array(read(mask)) if not mask._steps and mask._storage.mode is mode else None
+
+
 def match_mask(mode: Mode, own: Shape, sizes: Shape, first: int) -> None:
-    """A mask fits the axes it selects from, from axis `first` on.
+    """A mask fits the axes it selects from, from axis `first` on; NumPy lets an empty axis of it pass.
 
     Raises:
         IndexingError: a size differs.
     """
     for k, (have, wanted) in enumerate(zip(own, sizes, strict=True)):
-        if have == wanted:
+        if have == wanted or (isinstance(have, int) and have == 0):
             continue
         message = (
             f"boolean index did not match indexed array along axis {first + k}; size of axis is {{0}} but size of "
             "corresponding boolean axis is {1}"
         )
         try:
-            same = mode.decide("==", have, wanted)
+            fits = mode.decide("==", have, wanted) or mode.decide("==", have, 0)
         except Undecided:
             assert isinstance(mode, TraceMode)
-            mode.check(mode.compare("eq", have, wanted), "IndexError", message, wanted, have)
+            fit = mode.any_of(mode.compare("eq", have, wanted), mode.compare("eq", have, 0))
+            mode.check(fit, "IndexError", message, wanted, have)
             continue
-        if not same:
+        if not fits:
             raise index_error(mode, message.format(_shown(mode, wanted), _shown(mode, have)))
 
 
-def full_mask(mode: Mode, key: Any, ndim: int) -> Tensor | None:
-    """The mask of `x[mask]` if that is the whole key and it covers all axes."""
+def full_mask(mode: Mode, key: Any, shape: Shape) -> Tensor | None:
+    """The mask of `x[mask]` if that is the whole key and has the array's shape, for certain or under a guard."""
     if isinstance(key, tuple):
         parts = [p for p in key if p is not Ellipsis]
         if len(parts) != 1:
@@ -429,7 +472,18 @@ def full_mask(mode: Mode, key: Any, ndim: int) -> Tensor | None:
         (key,) = parts
     if isinstance(key, list) and key:
         key = tensor(key, mode) if mode_in(key) is not None else np.asarray(key)
-    return array_tensor(key, mode) if ndim and mask_rank(key) == ndim else None
+        if isinstance(key, np.ndarray) and key.dtype.kind == "b" and isinstance(mode, TraceMode):
+            key = literal(mode, key)
+    if not shape or mask_rank(key) != len(shape):
+        return None
+    own = key.type.shape if type(key) is Tensor else key.shape
+    for have, wanted in zip(own, shape, strict=True):
+        try:
+            if not mode.decide("==", have, wanted):
+                return None
+        except Undecided:
+            return None
+    return array_tensor(key, mode)
 
 
 def mask_rank(key: Any) -> int:

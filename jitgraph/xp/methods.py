@@ -21,7 +21,19 @@ from jitgraph.tensor import (
     plain,
     view_of,
 )
-from jitgraph.xp import creation, elementwise, indexing, joining, linalg, operators, reductions, scalars, shape, writes
+from jitgraph.xp import (
+    creation,
+    elementwise,
+    indexing,
+    joining,
+    linalg,
+    operators,
+    placing,
+    reductions,
+    scalars,
+    shape,
+    writes,
+)
 from jitgraph.xp.core import (
     EXPORTS,
     NUMPY_TABLE,
@@ -234,7 +246,7 @@ def compress(x: Tensor, condition: Any, axis: Any = None, out: Any = None) -> An
 
 
 def put(x: Tensor, indices: Any, values: Any, mode: str = "raise") -> None:
-    writes.put(x, indices, values, mode)
+    placing.put(x, indices, values, mode)
 
 
 def flatten(x: Tensor, order: str = "C") -> Any:

@@ -553,19 +553,6 @@ for _binary in [u for u in NUMPY_TABLE if isinstance(u, np.ufunc) and u.nin == 2
     _method(_binary, "outer", _outer_method(_binary))
 
 
-def _at_method(ufunc: np.ufunc) -> Callable[..., Any]:
-    def at(a: Any, indices: Any, b: Any = None, /) -> None:
-        from jitgraph.xp.writes import scatter_at
-
-        scatter_at(ufunc, a, indices, b)
-
-    return at
-
-
-_method(np.add, "at", _at_method(np.add))
-_method(np.subtract, "at", _at_method(np.subtract))
-
-
 def sum_of(items: Any, start: Any = 0) -> Any:
     """Python's `sum` of a sequence with Tensors in it."""
     total = start

@@ -80,7 +80,21 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
         raise _misfit(x, shape)
     if mode.name == "trace" and own and (shape == own or _is_no_reshape(mode, x, shape)):
         return view_of(x, IndexMap.identity(own))
-    return reshape_of(x, shape)
+    made = reshape_of(x, shape)
+    if made._storage is not x._storage and isinstance(mode, TraceMode):
+        return _strided_view(mode, x, shape) or made
+    return made
+
+
+def _strided_view(mode: TraceMode, x: Tensor, shape: Shape) -> Tensor | None:
+    """`x` in another shape where it is a view only because of the sizes at hand; None where NumPy copies."""
+    try:
+        merged = mergeable(x, shape)
+    except Unsure:
+        copied = apply(R("reshape"), x, shape=shape)
+        mode.watch(copied._storage, [x._storage])
+        return copied  # type: ignore[no-any-return]
+    return None if merged is None else reshape_of(merged, shape)
 
 
 def _is_no_reshape(mode: Mode, x: Tensor, shape: Shape) -> bool:

@@ -96,17 +96,12 @@ def test_types_and_refusals_are_those_of_numpy(defn: OpDef) -> None:
         if all(isinstance(x, (bool, int, float)) for x in operands):
             continue
         what = f"{defn.name}({', '.join(str(type_of(x)) for x in operands)})"
-        by_half = defn.name == "signbit" and operands[0].dtype.itemsize == 1  # NumPy tests the sign of a float16
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found = defn.numpy[-1](*operands)  # the ufunc, where there is one
         except TypeError:
             with pytest.raises(DTypeError):
-                defn.infer([type_of(x) for x in operands], {})
-            continue
-        if found.dtype == np.float16 or by_half:
-            with pytest.raises(DTypeError, match="float16"):
                 defn.infer([type_of(x) for x in operands], {})
             continue
         (result,) = defn.infer([type_of(x) for x in operands], {}).results

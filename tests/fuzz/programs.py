@@ -1,53 +1,33 @@
 """Random NumPy programs as Python source, with arguments to call them with; a seed gives the same program each time.
 
-Statements are drawn one at a time and tried in NumPy on the arguments: those that NumPy refuses are mostly dropped, so
-that shapes fit, and the last one may be kept. Not drawn, because docs/numerics.md promises nothing: float sums over
-zero strides, casts of floats to integers out of range.
+Statements are drawn from `grammar.GRAMMAR` one at a time and tried in NumPy on the arguments of the first call: those that
+NumPy refuses are mostly dropped, so that shapes fit; the last one may be kept, as an error to compare. Not drawn, because
+docs/numerics.md promises nothing: casts of floats to integers out of range.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import linecache
 import random
+import re
 import textwrap
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tests.strategies import array
+from tests.fuzz.arguments import FLOATS, INTEGERS, LAYOUTS, SIZE_NAMES, SIZES, Argument, Sizes, fits, make_arguments
+from tests.fuzz.grammar import DEFAULT_FEATURES, GRAMMAR, HELPERS
 
-_FLOATS = ("float32", "float64")
-_INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-_LAYOUTS = ("C", "C", "C", "F", "permuted", "strided", "padded", "negative", "broadcast")
-_SIZES = (0, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33)
-_SIZE_NAMES = "nmk"
 #: No expression or statement may make an array greater than this.
-_LARGEST = 20_000
-
-Sizes = dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """How to make an argument.
-
-    Attributes:
-        kind: "array", "scalar" (a NumPy scalar), "int", "float", "bool", "same" (as argument `of`) or "view" (of it).
-        axes: names of sizes, or "1".
-        view: subscript of a "view".
-    """
-
-    kind: str
-    dtype: str = "float64"
-    axes: tuple[str, ...] = ()
-    layout: str = "C"
-    seed: int = 0
-    special: float = 0.0
-    of: int = 0
-    view: str = ""
+_LARGEST = 2_500
+_HOLE = re.compile(r"<([a-z]\w*)>")
+#: Dtypes from narrow to wide; what is written into a place may not be wider in kind.
+_KINDS = "biufc"
 
 
 @dataclass(slots=True)
@@ -56,7 +36,6 @@ class Fuzzed:
 
     Attributes:
         calls: the sizes of each call.
-        exact_sums: False if something of it adds over zero strides.
     """
 
     seed: int
@@ -64,18 +43,19 @@ class Fuzzed:
     lines: list[str]
     calls: list[Sizes]
     returned: str = ""
-    exact_sums: bool = True
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def source(self) -> str:
         names = ", ".join(f"a{k}" for k in range(len(self.arguments)))
         body = textwrap.indent("\n".join([*self.lines, f"return {self.returned or 'None'}"]), "    ")
-        return f"def program({names}):\n{body}\n"
+        helpers = HELPERS + "\n\n" if "helper(" in body or "update(" in body else ""
+        return f"{helpers}def program({names}):\n{body}\n"
 
     def function(self) -> Callable[..., Any]:
         """The compiled Python function; its source is found by `inspect`."""
-        return function_of(self.source, f"<fuzz-{self.seed}-{abs(hash(self.source)) % 10**9}>")
+        digest = hashlib.sha256(self.source.encode()).hexdigest()[:8]
+        return function_of(self.source, f"<fuzz-{self.seed}-{digest}>")
 
     def make(self, call: int) -> list[Any]:
         """Fresh arguments, equal each time."""
@@ -91,46 +71,18 @@ def function_of(source: str, filename: str) -> Callable[..., Any]:
     return made
 
 
-def make_arguments(arguments: list[Argument], sizes: Sizes, call: int) -> list[Any]:
-    made: list[Any] = []
-    for a in arguments:
-        rng = np.random.default_rng([a.seed, call])
-        if a.kind == "array":
-            shape = tuple(1 if name == "1" else sizes[name] for name in a.axes)
-            layout = a.layout if shape else "C"
-            if layout == "broadcast" and 0 in shape:
-                layout = "C"
-            x = array(rng, np.dtype(a.dtype), layout, shape, (-4.0, 4.0) if a.dtype in _FLOATS else None, a.special)
-            if a.dtype in _INTEGERS and a.special == 0:
-                x = x if not x.flags.writeable else np.remainder(x, np.asarray(13, a.dtype), out=x)
-            made.append(np.asarray(x, np.dtype(a.dtype)))
-        elif a.kind == "scalar":
-            made.append(np.dtype(a.dtype).type(rng.integers(0, 5) * (1.5 if a.dtype in _FLOATS else 1)))
-        elif a.kind == "int":
-            made.append(int(rng.integers(-3, 6)))
-        elif a.kind == "float":
-            made.append(float(rng.choice([0.0, 1.0, -1.5, 0.25, 2.0, 3.75])))
-        elif a.kind == "bool":
-            made.append(bool(rng.integers(0, 2)))
-        elif a.kind == "same":
-            made.append(made[a.of])
-        else:
-            made.append(eval(f"x{a.view}", {"x": made[a.of], "np": np}))
-    return made
-
-
-def zero_strides(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and any(s == 0 and d > 1 for s, d in zip(x.strides, x.shape, strict=True))
-
-
 class Refused(Exception):  # noqa: N818
     """A statement is not to be kept."""
 
 
-def _sum_guard(name: str, function: Any) -> Any:
+def _zero_strides(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and any(s == 0 and d > 1 for s, d in zip(x.strides, x.shape, strict=True))
+
+
+def _sum_guard(function: Any) -> Any:
     def guarded(x: Any, *args: Any, **kwargs: Any) -> Any:
-        if zero_strides(x) and x.dtype.kind == "f":
-            raise Refused(name)
+        if _zero_strides(x) and x.dtype.kind in "fc":
+            raise Refused("a sum over zero strides")
         return function(x, *args, **kwargs)
 
     return guarded
@@ -139,23 +91,38 @@ def _sum_guard(name: str, function: Any) -> Any:
 class _Checked:
     """`np` while statements are tried: refuses what is not promised."""
 
+    def __init__(self, features: frozenset[str]) -> None:
+        self.features = features
+
     def __getattr__(self, name: str) -> Any:
         found = getattr(np, name)
-        return _sum_guard(name, found) if name in ("sum", "mean", "var", "std") else found
+        if name in ("sum", "mean", "var", "std", "trace") and "zero_sums" not in self.features:
+            return _sum_guard(found)
+        return found
 
 
 class Generator:
     """Draws one program."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, features: frozenset[str] = DEFAULT_FEATURES) -> None:
         self.r = random.Random(seed)
         self.seed = seed
+        self.features = features
         self.locals = 0
         self.env: dict[str, Any] = {}
-        self.space: dict[str, Any] = {"np": _Checked()}
-        self.lines: list[str] = []
+        self.space: dict[str, Any] = {"np": _Checked(features)}
+        exec(HELPERS, self.space)
+        self.depth = 2
+        #: The array written by the statement being drawn, its dtype, and the expression drawn last.
+        self.own, self.kind, self.last = "", "c", "0"
+        #: In a block of a loop no name may grow from turn to turn.
+        self.in_loop = 0
+        floats = [*FLOATS, *(["float16"] if "float16" in features else [])]
+        self.dtypes = {np.dtype(d) for d in (*floats, *INTEGERS, "bool")}
+        if "complex" in features:
+            self.dtypes |= {np.dtype(np.complex64), np.dtype(np.complex128)}
 
-    # --- small draws
+    # --- filling holes
 
     def chance(self, p: float) -> bool:
         return self.r.random() < p
@@ -163,389 +130,383 @@ class Generator:
     def pick(self, *items: Any) -> Any:
         return self.r.choice(items)
 
-    def names(self, wanted: Callable[[Any], bool]) -> list[str]:
-        return [name for name, x in self.env.items() if wanted(x)]
+    def fill(self, text: str) -> str:
+        """The text with every hole filled, from left to right."""
+        return _HOLE.sub(lambda hole: self.draw(hole.group(1)), text)
 
-    def array_name(self) -> str:
-        found = self.names(lambda x: isinstance(x, np.ndarray))
-        recent = found[-4:]
-        return self.r.choice(recent if self.chance(0.4) else found) if found else "np.arange(4.0)"
+    def draw(self, name: str) -> str:
+        method = getattr(self, f"draw_{name}", None)
+        if method is not None:
+            return str(method())
+        alternatives = GRAMMAR[name]
+        return self.fill(self.r.choices([t for _, t in alternatives], [w for w, _ in alternatives])[0])
 
-    # --- arguments
-
-    def arguments(self) -> list[Argument]:
-        r, made = self.r, []
-        favourite = self.pick(*_FLOATS, *_FLOATS, *_INTEGERS)
-        special = self.pick(0.0, 0.0, 0.1)
-        for k in range(r.randint(1, 4)):
-            arrays = [j for j, a in enumerate(made) if a.kind == "array" and a.axes]
-            if k and arrays and self.chance(0.2):
-                of = r.choice(arrays)
-                if self.chance(0.3):
-                    made.append(Argument("same", of=of))
-                else:
-                    made.append(
-                        Argument(
-                            "view", of=of, view=self.pick("[1:]", "[::-1]", "[::2]", ".T", "[:-1]", "[...]", "[None]")
-                        )
-                    )
-            elif k and self.chance(0.3):
-                kind = self.pick("int", "float", "float", "scalar", "bool")
-                made.append(Argument(kind, self.pick(*_FLOATS, *_INTEGERS), seed=r.randrange(2**31)))
+    def draw_e(self) -> str:
+        """An expression that NumPy takes, of a dtype that is drawn at all."""
+        if self.depth <= 0 or self.chance(0.12):
+            self.last = self.leaf()
+            return self.last
+        self.depth -= 1
+        try:
+            for _ in range(4):
+                text = self.draw("expression")
+                if self.value(text) is not None:
+                    break
             else:
-                ndim = self.pick(0, 1, 1, 1, 2, 2, 2, 2, 3)
-                axes = tuple(self.pick("n", "n", "m", "m", "k", "1") for _ in range(ndim))
-                dtype = favourite if self.chance(0.7) else self.pick("bool", *_FLOATS, *_INTEGERS)
-                made.append(Argument("array", dtype, axes, self.pick(*_LAYOUTS), r.randrange(2**31), special))
-        return made
+                text = self.leaf()
+        finally:
+            self.depth += 1
+        self.last = text
+        return text
 
-    # --- expressions
+    def leaf(self) -> str:
+        if self.chance(0.25):
+            return self.draw("n")
+        name = self.draw_a()
+        text = name if self.chance(0.7) else f"{name}[{self.draw('subscript')}]"
+        return text if self.value(text) is not None else name
 
-    def number(self) -> str:
-        scalars = self.names(lambda x: isinstance(x, (int, float, np.generic)))
-        if scalars and self.chance(0.5):
-            return self.r.choice(scalars)
-        return self.pick(
-            "0", "1", "2", "3", "-1", "0.5", "2.0", "-1.5", "np.float32(1.5)", "np.int8(3)", "True", "1e3", "7"
-        )
+    def draw_e3(self) -> str:
+        self.depth = self.r.randint(1, 3)
+        text = self.draw_e()
+        self.depth = 2
+        return text
 
-    def index(self) -> str:
-        """One entry of a subscript."""
-        r = self.r
-        return self.pick(
-            ":", ":", ":", "1:", ":-1", "::2", "::-1", "1:-1", "-2:", ":2", "1::2", "::-2", "-1", "0", "1", "None", "...",
-            f"{r.randint(-3, 3)}:{r.randint(-3, 4)}", f"{r.randint(-3, 3)}:{r.randint(-3, 3)}:{self.pick(-1, -2, 2, 3)}",
-        )  # fmt: skip
+    def draw_a(self) -> str:
+        """The name of an array."""
+        found = [name for name, x in self.env.items() if isinstance(x, np.ndarray)]
+        recent = found[-4:]
+        return str(self.r.choice(recent if self.chance(0.4) else found)) if found else "np.arange(4.0)"
 
-    def subscript(self, ndim: int = 2) -> str:
-        return ", ".join(self.index() for _ in range(self.r.randint(1, max(ndim, 1))))
+    def draw_subscript(self) -> str:
+        return ", ".join(self.draw("entry") for _ in range(self.pick(1, 1, 2, 2, 3)))
 
-    def axis(self, ndim: int) -> str:
+    def draw_axis(self) -> str:
+        ndim = np.ndim(self.value(self.last))
         if ndim == 0 or self.chance(0.3):
-            return self.pick("None", "None", "0", "-1")
+            return str(self.pick("None", "None", "0", "-1"))
         if ndim > 1 and self.chance(0.15):
-            return self.pick("(0, 1)", "(1, 0)", "(0, -1)")
+            return str(self.pick("(0, 1)", "(1, 0)", "(0, -1)", "(-1,)", "()"))
         return str(self.r.randint(-ndim, ndim - 1))
 
-    def expression(self, depth: int = 2) -> str:
-        r = self.r
-        if depth <= 0 or self.chance(0.12):
-            if self.chance(0.25):
-                return self.number()
-            name = self.array_name()
-            return name if self.chance(0.7) else f"{name}[{self.subscript()}]"
-        e = lambda: self.expression(depth - 1)
-        kind = r.random()
-        if kind < 0.30:
-            op = self.pick(
-                "+",
-                "-",
-                "*",
-                "+",
-                "-",
-                "*",
-                "/",
-                "//",
-                "%",
-                "<",
-                ">",
-                "<=",
-                ">=",
-                "==",
-                "!=",
-                "&",
-                "|",
-                "^",
-                "<<",
-                ">>",
-                "**",
-            )
-            if op == "**":
-                return f"({e()} ** {self.pick('2', '3', '0.5', '-1', '1', '0', '2.0', '-2')})"
-            if op in ("<<", ">>"):
-                return f"({e()} {op} {self.pick('1', '2', '3', e())})"
-            return f"({e()} {op} {e()})"
-        if kind < 0.42:
-            f = self.pick(
-                "abs", "negative", "sign", "square", "sqrt", "exp", "log", "sin", "cos", "tanh", "floor", "ceil", "rint", "trunc", "isnan",
-                "isfinite", "signbit", "logical_not", "reciprocal", "log1p", "expm1", "invert", "positive", "isinf", "exp2", "log2", "arctan",
+    def draw_one_axis(self) -> str:
+        ndim = np.ndim(self.value(self.last))
+        return str(self.r.randint(-ndim, ndim - 1)) if ndim and self.chance(0.85) else "None"
+
+    def draw_astype(self) -> str:
+        text = self.draw_e()
+        value = self.value(text)
+        kind = np.asarray(value).dtype.kind if value is not None else "f"
+        if kind == "c":
+            return f"np.asarray({text}).astype({self.pick('np.complex64', 'np.complex128')})"
+        names = ["np.float32", "np.float64", "bool", "float"]
+        if kind != "f":
+            names += ["np.int16", "np.uint8", "np.int64", "np.uint32", "int"]
+        return f"np.asarray({text}).astype({self.r.choice(names)})"
+
+    # --- what is written
+
+    def draw_own(self) -> str:
+        """An array to write into; `<fit>` fits it from here on."""
+        self.own = self.draw_a()
+        x = self.env.get(self.own)
+        self.kind = x.dtype.kind if isinstance(x, np.ndarray) else "c"
+        return self.own
+
+    def draw_own2(self) -> str:
+        """That array again, or another one of the same kind."""
+        same = [n for n, x in self.env.items() if isinstance(x, np.ndarray) and x.dtype.kind == self.kind]
+        return str(self.r.choice(same)) if same and self.chance(0.3) else self.own
+
+    def draw_fit_own(self) -> str:
+        """An expression that fits an array, chosen here, to be written with `<own2>`."""
+        self.draw_own()
+        return self.draw_fit()
+
+    def draw_place(self) -> str:
+        name = self.draw_own()
+        where = self.fill(
+            self.pick(
+                "[<subscript>]", "[<subscript>]", "[<subscript>]", "[...]", "[:]", f"[{name} > <n>]", "[<index>]", "[-1]", "[0]",
+                "[<index>, <index>]", "[<slice>, <index>]", "[<mask>]", "[..., <index>]",
             )  # fmt: skip
-            return f"np.{f}({e()})"
-        if kind < 0.50:
-            f = self.pick(
-                "maximum", "minimum", "fmax", "fmin", "copysign", "arctan2", "logical_and", "logical_or", "logical_xor", "floor_divide",
-                "remainder", "fmod", "add", "multiply", "subtract", "power", "hypot", "greater",
-            )  # fmt: skip
-            return f"np.{f}({e()}, {e()})"
-        if kind < 0.64:
-            x = e()
-            axis = self.axis(self.ndim_of(x))
-            keep = self.pick("", "", "", ", keepdims=True")
-            f = self.pick(
-                "sum",
-                "sum",
-                "sum",
-                "mean",
-                "max",
-                "min",
-                "prod",
-                "any",
-                "all",
-                "var",
-                "std",
-                "argmax",
-                "argmin",
-                "cumsum",
-                "cumprod",
-            )
-            if f in ("argmax", "argmin", "cumsum", "cumprod"):
-                axis = axis if not axis.startswith("(") else "0"
-                return f"np.{f}({x}, axis={axis})"
-            return f"np.{f}({x}, axis={axis}{keep})"
-        if kind < 0.80:
-            return self.movement(e())
-        if kind < 0.86:
-            return self.pick(
-                lambda: f"np.where({e()} > {e()}, {e()}, {e()})",
-                lambda: f"np.clip({e()}, -1, 2)",
-                lambda: f"np.clip({e()}, {e()}, 3)",
-            )()
-        if kind < 0.90:
-            x = e()
-            if self.dtype_kind(x) == "f":
-                return f"({x}).astype({self.pick('np.float32', 'np.float64', 'bool')})"
-            return f"np.asarray({x}).astype({self.pick('np.float32', 'np.float64', 'np.int16', 'np.uint8', 'np.int64', 'bool')})"
-        if kind < 0.95:
-            name = self.array_name()
-            return self.pick(
-                f"{name}[{name} > {self.number()}]", f"{name}[np.array([0, 1, -1])]", f"np.take({name}, np.array([[0, 1], [1, 0]]), axis=0)",
-                f"{name}[{self.array_name()} > 0]", f"{name}[[1, 0]]", f"np.flatnonzero({name})", f"np.nonzero({name})[0] + 0",
-                f"{name}[..., np.array([1, 0])]",
-            )  # fmt: skip
-        if kind < 0.98:
-            name = self.array_name()
-            return self.pick(
-                f"len({name})",
-                f"{name}.size",
-                f"{name}.shape[0]",
-                f"{name}.ndim",
-                f"float(np.max({name}))",
-                f"abs({e()})",
-            )
-        return f"({e()} @ {e()})"
+        )
+        if self.chance(0.25):
+            where = self.draw("view") + where
+        return name + where
 
-    def movement(self, x: str) -> str:
-        name = self.array_name()
-        return self.pick(
-            f"np.transpose({x})", f"np.asarray({x}).T", f"np.reshape({x}, -1)", f"np.ravel({x})", f"np.expand_dims({x}, 0)", f"np.flip({x})",
-            f"np.flip({x}, 0)", f"np.broadcast_to({x}, {name}.shape)", f"np.concatenate([{x}, {name}])", f"np.stack([{x}, {name}])",
-            f"np.concatenate(({name}, {x}), axis=-1)", f"np.squeeze({x})", f"np.reshape({x}, {name}.shape)", f"np.swapaxes({x}, 0, -1)",
-            f"np.copy({x})", f"np.asarray({x}).copy()", f"np.zeros_like({x})", f"np.ones({name}.shape)", f"np.reshape({x}, (-1, 2))", f"np.full({name}.shape, {x})",
-            f"np.arange({name}.shape[0])", f"np.roll({x}, 1)", f"np.atleast_2d({x})", f"np.moveaxis({x}, 0, -1)", f"np.repeat({x}, 2)",
-            f"np.diff({x})", f"np.outer({x}, {name})", f"np.tile({x}, 2)", f"np.ones_like({x})", f"np.diagonal({x})", f"np.trace({x})",
-            f"np.linspace(0, 1, {name}.shape[0])", f"np.asarray({x})[..., None]", f"np.asarray({x})[{self.subscript()}]",
-        )  # fmt: skip
-
-    def _value(self, text: str) -> Any:
-        try:
-            with np.errstate(all="ignore"):
-                return eval(text, self.space, copy.copy(self.env))
-        except Exception:  # noqa: BLE001 - any failure of a tried expression
-            return None
-
-    def ndim_of(self, text: str) -> int:
-        return int(np.ndim(self._value(text)))
-
-    def dtype_kind(self, text: str) -> str:
-        value = self._value(text)
-        return np.asarray(value).dtype.kind if value is not None else "f"
-
-    # --- statements
-
-    def fresh(self) -> str:
-        self.locals += 1
-        return f"v{self.locals}"
-
-    def target_name(self) -> str:
-        """What an assignment binds: mostly a new name."""
-        bound = [name for name in self.env if name.startswith("v")]
-        return self.r.choice(bound) if bound and self.chance(0.25) else self.fresh()
-
-    def place(self) -> tuple[str, bool]:
-        """What is written into, and whether it holds integers."""
-        name = self.array_name()
-        integer = name in self.env and self.env[name].dtype.kind in "iub"
-        where = self.pick(
-            f"[{self.subscript()}]", f"[{self.subscript()}]", f"[{self.subscript()}]", "[...]", "[:]", f"[{name} > {self.number()}]",
-            "[np.array([0, 1, 1])]", "[-1]", "[0]", "[[0, -1]]",
-        )  # fmt: skip
-        if self.chance(0.15):
-            where = self.pick(".T", "[::-1]", "[1:]") + where
-        return name + where, integer
-
-    def value_for(self, integer: bool) -> str:
-        """What may be written; no floats into integers."""
+    def draw_fit(self) -> str:
+        """What may be written into the array drawn last: no floats into integers."""
         for _ in range(6):
-            text = self.expression(self.r.randint(0, 2))
-            if not integer or self.dtype_kind(text) in "iub":
+            self.depth = self.r.randint(0, 2)
+            text = self.draw_e()
+            self.depth = 2
+            value = self.value(text)
+            if value is not None and _KINDS.index(np.asarray(value).dtype.kind) <= _KINDS.index(self.kind):
                 return text
         return "1"
 
-    def simple(self) -> str:
-        kind = self.r.random()
-        if kind < 0.55:
-            return f"{self.target_name()} = {self.expression(self.r.randint(1, 3))}"
-        if kind < 0.72:
-            place, integer = self.place()
-            return f"{place} = {self.value_for(integer)}"
-        if kind < 0.86:
-            place, integer = self.place()
-            return f"{place} {self.pick('+=', '-=', '*=', '+=')} {self.value_for(integer)}"
-        if kind < 0.95:
-            name = self.array_name()
-            integer = name in self.env and self.env[name].dtype.kind in "iub"
-            return f"{name} {self.pick('+=', '*=', '-=', '/=' if not integer else '+=')} {self.value_for(integer)}"
-        name = self.array_name()
-        integer = name in self.env and self.env[name].dtype.kind in "iub"
-        f = self.pick("add", "multiply", "subtract", "maximum")
-        return f"np.{f}({self.value_for(integer)}, {self.value_for(integer)}, out={name})"
+    def draw_fit_scalar(self) -> str:
+        for _ in range(6):
+            text = self.draw("n")
+            if _KINDS.index(np.asarray(self.value(text)).dtype.kind) <= _KINDS.index(self.kind):
+                return text
+        return "True"
 
-    def block(self, count: int) -> list[str]:
-        """Lines of a region, each tried once on a copy of what is known."""
-        keep = self.env
-        self.env = copy.deepcopy(self.env)
-        lines = []
-        for _ in range(count * 6):
-            if len(lines) == count:
-                break
-            line = self.simple()
-            if self.try_line(line):
-                lines.append(line)
-        self.env = keep
-        return lines
+    def draw_more_augment(self) -> str:
+        if self.kind in "iu":
+            return str(self.pick("//=", "%=", "&=", "|=", "^="))
+        return str(self.pick("|=", "&=", "^=")) if self.kind == "b" else str(self.pick("/=", "**="))
 
-    def compound(self) -> str:
-        kind = self.r.random()
-        if kind < 0.5:
-            name = self.array_name()
-            bound = self.pick(
-                f"{name}.shape[0]",
-                f"{name}.shape[0] - 1",
-                "3",
-                "10",
-                f"1, {name}.shape[0]",
-                "12",
-                f"len({name}) - 1, 0, -1",
-            )
-            outer = self.env.get("i")
-            start = f"{self.fresh()} = {self.pick('0', '0.0', '1', self.expression(1))}\n" if self.chance(0.6) else ""
-            if start and not self.try_line(start.strip()):
-                return ""
-            self.env["i"] = 1
-            lines = self.block(self.r.randint(1, 3))
-            if self.chance(0.6):
-                lines.append(
-                    self.pick(
-                        f"v{self.locals} = v{self.locals} + {name}[i]" if start else "pass",
-                        f"{name}[i] = {name}[i - 1]",
-                        f"{name}[i] *= 2",
-                    )
-                )
-            self.env.pop("i")
-            if outer is not None:
-                self.env["i"] = outer
-            return start + f"for i in range({bound}):\n" + textwrap.indent("\n".join(lines or ["pass"]), "    ")
-        if kind < 0.85:
-            condition = self.pick(
-                f"np.sum({self.array_name()}) > 0",
-                f"{self.number()} > {self.number()}",
-                f"np.any({self.array_name()})",
-                f"np.max({self.array_name()}) > 1",
-            )
-            text = f"if {condition}:\n" + textwrap.indent(
-                "\n".join(self.block(self.r.randint(1, 2)) or ["pass"]), "    "
-            )
-            if self.chance(0.6):
-                text += "\nelse:\n" + textwrap.indent("\n".join(self.block(self.r.randint(1, 2)) or ["pass"]), "    ")
-            return text
-        name, counter = self.array_name(), self.fresh()
-        lines = [*self.block(self.r.randint(1, 2)), f"{counter} += 1"]
-        return (
-            f"{counter} = 0\nwhile {counter} < {self.pick('3', '5', f'{name}.shape[0]')} and np.sum({name}) < 1e6:\n"
-            + textwrap.indent("\n".join(lines), "    ")
-        )
+    def draw_fresh_like(self) -> str:
+        return f"np.zeros({self.draw_a()}.shape)"
 
-    def try_line(self, text: str) -> bool:
-        """Run a statement; False if NumPy refuses it or its values are too large to go on."""
+    def draw_target(self) -> str:
+        """What an assignment binds: mostly a new name."""
+        bound = [name for name in self.env if name.startswith("v")]
+        if bound and self.chance(0.25):
+            return str(self.r.choice(bound))
+        self.locals += 1
+        return f"v{self.locals}"
+
+    # --- trying
+
+    def value(self, text: str) -> Any:
+        """What an expression gives, None if NumPy refuses it or it is not to be drawn."""
+        try:
+            with np.errstate(all="ignore"):
+                value = eval(text, self.space, self.env)
+        except Exception:  # noqa: BLE001 - any failure of a tried expression
+            return None
+        return value if self.is_drawn(value) else None
+
+    def is_drawn(self, x: Any) -> bool:
+        if isinstance(x, list | tuple):
+            return all(self.is_drawn(i) for i in x)
+        if isinstance(x, dict):
+            return all(self.is_drawn(i) for i in x.values())
+        if isinstance(x, int) and abs(x) > 2**62:
+            return False
+        if isinstance(x, np.ndarray | np.generic):
+            native = x.dtype.newbyteorder("=")
+            return native in self.dtypes and x.size <= _LARGEST and x.ndim <= 6
+        return isinstance(x, int | float | complex)
+
+    def try_statement(self, text: str) -> bool:
+        """Run a statement; False, and everything as before, if NumPy refuses it or it is not to be drawn."""
+        before = {name: _frozen(x) for name, x in self.env.items()}
         try:
             with np.errstate(all="ignore"):
                 exec(text, self.space, self.env)
         except Exception:  # noqa: BLE001 - any failure of a tried statement
+            self.restore(before)
             return False
-        for name, x in list(self.env.items()):
-            if (
-                np.size(x) > _LARGEST
-                or (isinstance(x, int) and abs(x) > 2**62)
-                or (isinstance(x, np.ndarray) and x.dtype.kind not in "biuf")
-            ):
-                del self.env[name]
-                return False
-        return True
+        fine = all(self.is_drawn(x) for name, x in self.env.items() if name.startswith(("v", "a")))
+        if fine and self.in_loop:
+            fine = all(np.size(self.env[n]) <= np.size(x) for n, (x, _) in before.items() if isinstance(x, np.ndarray))
+        if not fine:
+            self.restore(before)
+        return fine
+
+    def restore(self, before: dict[str, Any]) -> None:
+        for name in [name for name in self.env if name not in before]:
+            del self.env[name]
+        for name, (x, content) in before.items():
+            if isinstance(x, np.ndarray) and x.flags.writeable:
+                x[...] = content
+            self.env[name] = x
+
+    # --- statements of several lines
+
+    def block(self, count: int, extra: str = "") -> str:
+        """Indented lines of a region, each tried once on a copy of what is known."""
+        keep = self.env
+        self.env = copy.deepcopy(self.env)
+        lines: list[str] = []
+        for _ in range(count * 6):
+            if len(lines) >= count:
+                break
+            deeper = self.chance(0.06)
+            text = self.compound() if deeper else self.draw("in_loop" if extra and self.chance(0.3) else "statement")
+            if text and self.try_statement(text):
+                lines += text.split("\n")
+        self.env = keep
+        return textwrap.indent("\n".join(lines or ["pass"]), "    ")
+
+    def compound(self) -> str:
+        return str(self.r.choices(_COMPOUND, _COMPOUND_WEIGHTS)[0](self))
+
+    def range_loop(self) -> str:
+        name, bound = self.draw_a(), self.draw("range")
+        start = ""
+        if self.chance(0.6):
+            start = f"{self.draw_target()} = {self.pick('0', '0.0', '1', self.draw_e())}\n"
+            if not self.try_statement(start.strip()):
+                return ""
+        lines = self._loop_block({"i": 1})
+        if start and self.chance(0.4):
+            total = start.split(" ", maxsplit=1)[0]
+            lines += f"\n    {total} = {total} + {name}[i]"
+        return start + f"for i in range({bound}):\n{lines}{self._exit()}"
+
+    def _loop_block(self, bound: dict[str, Any]) -> str:
+        outer = {name: self.env[name] for name in bound if name in self.env}
+        self.env.update(bound)
+        self.in_loop += 1
+        lines = self.block(self.r.randint(1, 3), "i" if "i" in bound else "")
+        self.in_loop -= 1
+        for name in bound:
+            del self.env[name]
+        self.env.update(outer)
+        return lines
+
+    def _exit(self) -> str:
+        """Perhaps a way out of a loop."""
+        if self.chance(0.75):
+            return ""
+        return self.fill(self.pick("\n    if <test>:\n        break", "\n    if <test>:\n        continue\n    <statement>"))
+
+    def array_loop(self) -> str:
+        name, other = self.draw_a(), self.draw_a()
+        x, y = self.env.get(name), self.env.get(other)
+        if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray) or not x.shape or not y.shape or not len(x) or not len(y):
+            return ""
+        head, bound = self.pick(
+            (f"for r in {name}:", {"r": x[0]}),
+            (f"for i, r in enumerate({name}):", {"i": 0, "r": x[0]}),
+            (f"for r, q in zip({name}, {other}):", {"r": x[0], "q": y[0]}),
+            (f"for r in {name}[::-1]:", {"r": x[0]}),
+        )
+        start = f"{self.draw_target()} = {self.pick('0', '0.0')}\n"
+        if not self.try_statement(start.strip()):
+            return ""
+        total = start.split(" ", maxsplit=1)[0]
+        lines = self._loop_block(bound)
+        return f"{start}{head}\n{lines}\n    {total} = {total} + {self.pick('r', 'np.sum(r)', 'r * 2')}{self._exit()}"
+
+    def while_loop(self) -> str:
+        name, self.locals = self.draw_a(), self.locals + 1
+        counter = f"v{self.locals}"
+        lines = self._loop_block({counter: 1})
+        more = self.pick(f" and np.sum({name}) < 1e6", "", f" and not np.any({name} > 50)")
+        bound = self.pick("3", "5", f"{name}.shape[0]")
+        return f"{counter} = 0\nwhile {counter} < {bound}{more}:\n{lines}\n    {counter} += 1"
+
+    def branch(self) -> str:
+        text = f"if {self.draw('test')}:\n{self.block(self.r.randint(1, 2))}"
+        if self.chance(0.15):
+            text += f"\nelif {self.draw('test')}:\n{self.block(1)}"
+        if self.chance(0.6):
+            text += f"\nelse:\n{self.block(self.r.randint(1, 2))}"
+        return text
+
+    def early_return(self) -> str:
+        if self.in_loop or self.chance(0.5):
+            return self.fill("if <test>:\n    raise ValueError('no')")
+        return self.fill("if <test>:\n    return <a>, <e>")
+
+    def handled(self) -> str:
+        error = self.pick("IndexError", "ValueError", "ZeroDivisionError", "(TypeError, ValueError)")
+        risky = self.pick(
+            "<target> = <a>[7]", "<target> = <a> + <a>", "<target> = 1 / int(np.sum(<a> > 0))", "<target> = np.reshape(<a>, (3, 3))"
+        )
+        return self.fill(f"try:\n    {risky}\nexcept {error}:\n    <target> = <e>")
+
+    # --- the whole
+
+    def arguments(self) -> list[Argument]:
+        r = self.r
+        made: list[Argument] = []
+        more = (*(["float16"] if "float16" in self.features else []), *(["complex64", "complex128"] if "complex" in self.features else []))
+        favourite = self.pick(*FLOATS, *FLOATS, *INTEGERS, *more, *more)
+        special = self.pick(0.0, 0.0, 0.1)
+        for k in range(r.randint(1, 4)):
+            arrays = [j for j, a in enumerate(made) if a.kind == "array" and a.axes]
+            if k and arrays and self.chance(0.2):
+                view = self.pick("[1:]", "[::-1]", "[::2]", ".T", "[:-1]", "[...]", "[None]", ".reshape(-1)", ".view()")
+                of = r.choice(arrays)
+                made.append(Argument("same", of=of) if self.chance(0.3) else Argument("view", of=of, view=view))
+                continue
+            kind = r.choices(("array", "scalar", "int", "float", "bool"), (80, 7, 6, 4, 2))[0] if k else "array"
+            dtype = favourite if self.chance(0.55) else self.pick(*FLOATS, *INTEGERS, "bool", *more)
+            if kind == "array" and "swapped" in self.features and self.chance(0.05):
+                dtype = np.dtype(dtype).newbyteorder(">").str
+            ndim = r.choices((0, 1, 2, 3), (3, 40, 42, 15))[0]
+            axes = tuple("1" if self.chance(0.06) else r.choice(SIZE_NAMES[: max(ndim, 1)]) for _ in range(ndim))
+            made.append(Argument(kind, dtype, axes, r.choice(LAYOUTS), r.randrange(2**31), special if kind == "array" else 0.0))
+        return made
+
+    def sizes(self, arguments: list[Argument]) -> list[Sizes]:
+        """Sizes of four calls; the second is like the first."""
+        r = self.r
+        used = sorted({name for a in arguments for name in a.axes if name != "1"})
+
+        def drawn(sizes: tuple[int, ...], equal: bool) -> Sizes:
+            for _ in range(20):
+                one = r.choice(sizes)
+                made = {name: one if equal else (r.choice(sizes) if self.chance(0.95) else 1) for name in used}
+                if fits(arguments, made):
+                    return made
+            return dict.fromkeys(used, 3)
+
+        equal = self.chance(0.5)
+        first = drawn(SIZES[1:], equal)
+        return [first, first, drawn(SIZES, equal), drawn(SIZES, equal=False)]
 
     def program(self) -> Fuzzed:
-        r = self.r
         arguments = self.arguments()
-        used = sorted({name for a in arguments for name in a.axes if name != "1"})
-        calls = [{name: r.choice(_SIZES[1:]) for name in used}]
-        calls.append(calls[0])
-        for _ in range(2):
-            calls.append({name: r.choice(_SIZES) if self.chance(0.9) else 1 for name in used})
-        if self.chance(0.5):
-            calls[0] = calls[1] = dict.fromkeys(used, r.choice(_SIZES[1:]))
-            calls[2] = dict.fromkeys(used, r.choice(_SIZES))
+        calls = self.sizes(arguments)
         self.env = {f"a{k}": x for k, x in enumerate(make_arguments(arguments, calls[0], 0))}
         lines: list[str] = []
-        wanted = r.randint(1, 8)
+        wanted = self.r.randint(1, 8)
         for _ in range(wanted * 8):
             if len(lines) >= wanted:
                 break
-            before = {name: (x.copy() if isinstance(x, np.ndarray) else x) for name, x in self.env.items()}
-            text = self.compound() if self.chance(0.12) else self.simple()
+            text = self.compound() if self.chance(0.12) else self.draw("statement")
             if not text:
                 continue
-            if self.try_line(text):
+            if self.try_statement(text):
                 lines += text.split("\n")
-            elif len(lines) > 2 and self.chance(0.004):
+            elif len(lines) > 2 and self.chance(0.004) and _compiles(text):
                 lines += text.split("\n")  # an error to compare
                 break
-            else:
-                for name in [name for name in self.env if name not in before]:
-                    del self.env[name]
-                for name, x in before.items():  # a failed statement may have written
-                    now = self.env.get(name)
-                    if (
-                        isinstance(x, np.ndarray)
-                        and isinstance(now, np.ndarray)
-                        and now.shape == x.shape
-                        and now.flags.writeable
-                    ):
-                        now[...] = x
-                    else:
-                        self.env[name] = x
+        return Fuzzed(self.seed, arguments, lines, calls, self.returned())
+
+    def returned(self) -> str:
         found = [name for name in self.env if name.startswith("v")]
-        shown = r.sample(found, min(len(found), r.randint(1, 4)))
+        shown = self.r.sample(found, min(len(found), self.r.randint(1, 4)))
         if self.chance(0.3):
             shown.append("a0")
         if self.chance(0.3):
-            shown.append(f"a0[{self.subscript()}]")
-            try:
-                eval(shown[-1], self.space, self.env)
-            except Exception:  # noqa: BLE001
-                shown.pop()
-        returned = ", ".join(shown) + ("," if len(shown) == 1 and self.chance(0.5) else "")
-        return Fuzzed(self.seed, arguments, lines, calls, returned)
+            view = f"a0[{self.draw('subscript')}]"
+            if self.value(view) is not None:
+                shown.append(view)
+        form = self.pick("{}", "{}", "{}", "{},", "[{}]", "dict")
+        if form == "dict":
+            return "{" + ", ".join(f"'k{k}': {x}" for k, x in enumerate(shown)) + "}"
+        return str(form.format(", ".join(shown))) if shown else ""
 
 
-def draw(seed: int) -> Fuzzed:
+_COMPOUND: tuple[Callable[[Generator], str], ...] = (
+    Generator.range_loop, Generator.array_loop, Generator.while_loop, Generator.branch, Generator.early_return, Generator.handled,
+)  # fmt: skip
+_COMPOUND_WEIGHTS = (38, 10, 12, 32, 5, 4)
+
+
+def _frozen(x: Any) -> tuple[Any, Any]:
+    return x, x.copy() if isinstance(x, np.ndarray) and x.flags.writeable else None
+
+
+def _compiles(text: str) -> bool:
+    try:
+        compile(text, "", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def draw(seed: int, features: frozenset[str] = DEFAULT_FEATURES) -> Fuzzed:
     """The program of a seed."""
-    return Generator(seed).program()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Generator(seed, features).program()

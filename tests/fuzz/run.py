@@ -1,6 +1,6 @@
-"""Long runs: `python -m tests.fuzz.run --count 1000 --seed 0`. Prints each fault, shrunk, with the stage to blame.
+"""Long runs: `python -m tests.fuzz.run --count 20000 --seed 0 --jobs 2`. Prints each fault, shrunk, with the stage to blame.
 
-The programs run in a child process, so that one that kills it is a finding, too.
+The programs run in child processes, so that one that kills its process is a finding, too.
 """
 
 from __future__ import annotations
@@ -8,71 +8,138 @@ from __future__ import annotations
 import argparse
 import collections
 import faulthandler
+import json
+import resource
+import signal
 import subprocess
 import sys
+import threading
 import time
+import traceback
+import warnings
+from typing import Any
 
 from jitgraph.config import config
-from tests.fuzz.compare import Unsupported, check, shrink
+from tests.fuzz.grammar import DEFAULT_FEATURES, FEATURES
+from tests.fuzz.levels import LEVELS, Counts, Unsupported, check, shrink
 from tests.fuzz.programs import draw
 
+#: A program that runs longer is a fault; one that needs more memory fails.
+_SECONDS, _BYTES = 60, 8 << 30
 
-def child(first: int, count: int, shrinks: bool) -> None:
+
+def child(seeds: range, features: frozenset[str], shrinks: bool) -> None:
+    """Check programs; what is found goes to stdout, line by line."""
     faulthandler.enable()
-    unsupported: collections.Counter[str] = collections.Counter()
+    warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
     with config.override(cache=False, verify=True):
-        for seed in range(first, first + count):
+        for seed in seeds:
             print(f"@{seed}", flush=True)
+            signal.alarm(_SECONDS)
+            counts = Counts()
             start = time.perf_counter()
             try:
-                found = check(draw(seed))
+                found = check(draw(seed, features), counts)
                 if found is not None:
+                    signal.alarm(0)
                     print(shrink(found) if shrinks else found, flush=True)
                     print("FAULT", flush=True)
             except Unsupported as e:
-                unsupported[str(e)[:100]] += 1
-            if time.perf_counter() - start > 20:
+                print(f"REFUSED {seed} {e}", flush=True)
+            except Exception:  # noqa: BLE001 - a fault of the tools
+                print(f"--- seed {seed}\n{draw(seed, features).source}\n{traceback.format_exc()}\nFAULT", flush=True)
+            if time.perf_counter() - start > 10:
                 print(f"SLOW {seed}: {time.perf_counter() - start:.1f} s", flush=True)
-    for text, times in unsupported.most_common():
-        print(f"UNSUPPORTED {times} {text}", flush=True)
+            print(f"COUNTS {json.dumps(counts.levels)}", flush=True)
+
+
+class Totals:
+    """What all children found."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.faults = 0
+        self.levels: collections.Counter[str] = collections.Counter()
+        self.refused: collections.defaultdict[str, list[int]] = collections.defaultdict(list)
+
+    def line(self, line: str) -> bool:
+        """Take note of a line; False if it is to be shown."""
+        if line == "FAULT\n":
+            self.faults += 1
+        elif line.startswith("REFUSED"):
+            _, seed, text = line.rstrip().split(" ", 2)
+            self.refused[text[:110]].append(int(seed))
+        elif line.startswith("COUNTS"):
+            self.levels.update(json.loads(line[7:]))
+        else:
+            return False
+        return True
+
+
+def job(seeds: range, given: argparse.Namespace, totals: Totals) -> None:
+    """Run children over some seeds; a new one when one dies."""
+    at, end, step = seeds.start, seeds.stop, seeds.step
+    while at < end:
+        command = [sys.executable, "-m", "tests.fuzz.run", "--child", "--seed", str(at), "--count", str(end), "--jobs", str(step)]
+        command += ["--no-shrink"] * given.no_shrink + ["--with", given.features]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        noise: list[str] = []
+        reader = threading.Thread(target=lambda p=process, n=noise: n.extend(p.stderr.readlines()[-30:]))
+        reader.start()
+        for line in process.stdout:
+            with totals.lock:
+                if line.startswith("@"):
+                    at = int(line[1:])
+                elif not totals.line(line):
+                    print(line, end="", flush=True)
+        reader.join()
+        if process.wait() == 0:
+            return
+        with totals.lock:
+            source = draw(at, features_of(given)).source
+            print(f"--- seed {at} ends the process with {process.returncode}\n{source}{''.join(noise)}", flush=True)
+            totals.faults += 1
+        at += step
+
+
+def features_of(given: argparse.Namespace) -> frozenset[str]:
+    names = {name for name in given.features.split(",") if name}
+    unknown = names - set(FEATURES)
+    if unknown:
+        raise SystemExit(f"no features {', '.join(unknown)}; there are {', '.join(FEATURES)}")
+    return DEFAULT_FEATURES | names
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description="Fuzz jit against NumPy.")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--with", dest="features", default="", help=f"more features, comma-separated: {', '.join(FEATURES)}")
     parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument("--refused", action="store_true", help="list the seeds of refused programs")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given: Any = parser.parse_args()
     if given.child:
-        child(given.seed, given.count, not given.no_shrink)
+        child(range(given.seed, given.count, given.jobs), features_of(given), not given.no_shrink)
         return 0
-    faults, seed, end = 0, given.seed, given.seed + given.count
-    unsupported: collections.Counter[str] = collections.Counter()
-    while seed < end:
-        command = [sys.executable, "-m", "tests.fuzz.run", "--child", "--seed", str(seed), "--count", str(end - seed)]
-        process = subprocess.Popen(command + ["--no-shrink"] * given.no_shrink, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("@"):
-                seed = int(line[1:])
-            elif line == "FAULT\n":
-                faults += 1
-            elif line.startswith("UNSUPPORTED"):
-                _, times, text = line.rstrip().split(" ", 2)
-                unsupported[text] += int(times)
-            else:
-                print(line, end="", flush=True)
-        if process.wait() == 0:
-            break
-        print(f"--- seed {seed} ends the process with {process.returncode}\n{draw(seed).source}", flush=True)
-        faults += 1
-        seed += 1
-    refused = sum(unsupported.values())
-    print(f"{given.count} programs, {faults} faults, {refused} refused")
-    for text, times in unsupported.most_common(25):
-        print(f"  {times} {text}")
-    return int(faults > 0)
+    start = time.perf_counter()
+    end, totals = given.seed + given.count, Totals()
+    threads = [threading.Thread(target=job, args=(range(given.seed + k, end, given.jobs), given, totals)) for k in range(given.jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    refused = sum(map(len, totals.refused.values()))
+    took = time.perf_counter() - start
+    print(f"seeds {given.seed} to {end - 1}: {given.count} programs, {totals.faults} faults, {refused} refused, {took:.0f} s")
+    print("calls compared: " + ", ".join(f"{name} {totals.levels[name]}" for name in (*LEVELS, "plain Python")))
+    for text, seeds in sorted(totals.refused.items(), key=lambda item: -len(item[1])):
+        print(f"  {len(seeds)} {text}" + (f" {seeds[:12]}" if given.refused else ""))
+    return int(totals.faults > 0)
 
 
 if __name__ == "__main__":

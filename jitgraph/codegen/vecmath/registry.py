@@ -66,13 +66,13 @@ _define("arcsinh", hyperbolic.arcsinh, 1, 1.0, 1.0, "inverse hyperbolic sine", "
 _define("arccosh", hyperbolic.arccosh, 1, 1.0, 1.0, "inverse hyperbolic cosine", "log1p of two numbers")
 _define("arctanh", hyperbolic.arctanh, 1, 1.0, 1.0, "inverse hyperbolic tangent", "log1p of two numbers")
 _define("cbrt", root.cbrt, 1, 1.0, 1.0, "cube root", "own minimax polynomial, Householder's and Newton's iterations")
+_define("hypot", root.hypot, 2, 1.0, 1.0, "sqrt(x^2 + y^2)", "scaling by powers of 2, Dekker's exact squares")
 _define("erf", error_function.erf, 1, 1.0, 1.0, "error function", "own minimax polynomials of erf and of log(erfc)")
 _define("erfc", error_function.erfc, 1, 1.0, 1.0, "1 - erf(x)", "Shepherd and Laframboise 1981, own coefficients")
 _define(
     "pow", power.pow_, 2, 1.0, 1.0, "x^y as C's Annex F has it; double without FMA calls C's", "log2 as two numbers"
 )
 for _record in (
-    library_function("hypot", "hypot", 2, 1.0, 1.0),
     library_function("lgamma", "lgamma", 1, 7.0, 4.0),
     library_function("tgamma", "tgamma", 1, 8.0, 10.0),
 ):

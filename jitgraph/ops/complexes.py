@@ -1,0 +1,103 @@
+"""Complex numbers: conjugates and parts. `real` and `imag` of an array are views for users; here they are values.
+
+`with_real` and `with_imag` give a complex number with one part exchanged: what a write through such a view stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgraph import dtypes
+from jitgraph.errors import DTypeError
+from jitgraph.ir.opdef import Attrs, Infer, Signature
+from jitgraph.ir.types import Kind, Layout, TensorType
+from jitgraph.ops import pairs as on_pairs
+from jitgraph.ops.families import ELEMENTWISE, broadcast_layout, broadcast_shapes, define, unary
+
+unary(
+    "conj",
+    np.conjugate,
+    "The conjugate; of a real number itself.",
+    lambda s, x: x,
+    vjp=lambda b, ct, y, x: (b.conj(ct),),
+    linear=True,
+    pairs=on_pairs.conj,
+)
+
+
+def part_layout(layout: Layout) -> Layout:
+    """The layout of the real (or imaginary) parts of an array: in steps of a whole element."""
+    last = len(layout.order) - 1
+    if last < 0 or last in layout.breaks:
+        return layout
+    return Layout(layout.order, (*layout.breaks, last), layout.negative, layout.zero)
+
+
+def part_type(t: TensorType) -> TensorType:
+    """The type of the real or imaginary part.
+
+    Raises:
+        DTypeError: `t` is not complex.
+    """
+    if not dtypes.is_complex(t.dtype):
+        raise DTypeError(f"{t.dtype.name} has no parts")
+    part = dtypes.part_of(t.dtype)
+    if t.kind == "array":
+        return TensorType(part, t.shape, "array", part_layout(t.layout))
+    kind: Kind = "py_float" if t.is_python else "np_scalar"
+    return TensorType(part, (), kind)
+
+
+def _part_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    return Signature((None,), (part_type(types[0]),))
+
+
+def _exchanged_infer(name: str) -> Infer:
+    def infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+        x, part = types
+        if not dtypes.is_complex(x.dtype):
+            raise DTypeError(f"{name} takes a complex number, not {x.dtype.name}")
+        shape = broadcast_shapes(types)
+        kind: Kind = "array" if shape or x.kind == "array" else x.kind
+        layout = broadcast_layout(shape, types) if shape else None
+        result = TensorType(x.dtype, shape, kind, layout)  # type: ignore[arg-type]
+        return Signature((None, dtypes.part_of(x.dtype)), (result,))
+
+    return infer
+
+
+def _exchange(name: str) -> Callable[..., Any]:
+    def evaluate(x: Any, part: Any) -> Any:
+        made = np.array(np.broadcast_arrays(x, part)[0], np.result_type(x), order="K")
+        getattr(made, name)[...] = part
+        return made if isinstance(x, np.ndarray) or np.ndim(part) else made[()]
+
+    return evaluate
+
+
+for _name, _read, _write, _what in (
+    ("real", on_pairs.real, on_pairs.with_real, "real"),
+    ("imag", on_pairs.imag, on_pairs.with_imag, "imaginary"),
+):
+    define(
+        _name,
+        f"The {_what} part.",
+        _part_infer,
+        (lambda name: lambda x: getattr(x, name))(_name),
+        lower=lambda s, x: x,
+        traits=ELEMENTWISE,
+        pairs=_read,
+    )
+    define(
+        f"with_{_name}",
+        f"x with another {_what} part.",
+        _exchanged_infer(f"with_{_name}"),
+        _exchange(_name),
+        lower=lambda s, x, part: x,
+        traits=ELEMENTWISE,
+        arity=2,
+        pairs=_write,
+    )

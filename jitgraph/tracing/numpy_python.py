@@ -1,0 +1,88 @@
+"""NumPy's functions that NumPy itself writes in Python on top of array functions: their own source is traced.
+
+Only those listed in `TRACED` are, as each was compared with NumPy: a `try` inside of NumPy may swallow an error of the
+trace. NumPy's private helpers that they call are traced with them. The user's line stays the place of all their ops.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jitgraph.tracing import host, host_table  # noqa: F401  # fills the table
+from jitgraph.tracing.iteration import any_traced
+from jitgraph.xp.core import NUMPY_TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jitgraph.tracing.standins import Tracer
+
+#: Modules to the names of their functions that are traced.
+TRACED: Final[dict[str, str]] = {
+    "numpy": """
+        angle sinc hanning hamming blackman bartlett kaiser i0 logspace geomspace isposinf isneginf isreal iscomplex
+        isrealobj iscomplexobj nan_to_num fromfunction tril_indices triu_indices tril_indices_from triu_indices_from
+        diag_indices diag_indices_from mask_indices piecewise unwrap dsplit block apply_over_axes kron polyval polyadd
+        polysub polymul polyder polyint ediff1d row_stack diagflat real_if_close array_equiv insert delete pad resize
+        gradient isfortran common_type iscomplexobj apply_along_axis
+    """,
+    "numpy.lib.scimath": "sqrt log log2 log10 logn power arccos arcsin arctanh",
+    "numpy.linalg": "cross diagonal matmul matrix_transpose outer tensordot trace vecdot norm matrix_norm vector_norm",
+    "numpy.polynomial.polynomial": """
+        polyval polyval2d polyval3d polygrid2d polygrid3d polyvander polyvander2d polyvander3d polyadd polysub polymulx
+        polyder polyint polyline polyvalfromroots
+    """,
+    "numpy.polynomial.chebyshev": "chebval chebval2d chebgrid2d chebvander chebadd chebsub chebmulx chebder chebint chebline",
+    "numpy.polynomial.legendre": "legval legval2d leggrid2d legvander legadd legsub legmulx legder legint legline",
+    "numpy.polynomial.hermite": "hermval hermvander hermadd hermsub hermmulx hermder hermint hermline",
+    "numpy.polynomial.hermite_e": "hermeval hermevander hermeadd hermesub hermemulx hermeder hermeint hermeline",
+    "numpy.polynomial.laguerre": "lagval lagvander lagadd lagsub lagmulx lagder lagint lagline",
+}
+_names: Final = {(module, name) for module, names in TRACED.items() for name in names.split()}
+_PUBLIC: Final = {"numpy.lib.scimath": np.emath, "numpy.linalg": np.linalg}
+
+
+def implementation(f: Any) -> FunctionType | None:
+    """The Python function that is traced for NumPy's `f`; None if it is not listed."""
+    if (getattr(f, "__module__", None), getattr(f, "__name__", None)) not in _names:
+        return None
+    inner = getattr(f, "__wrapped__", f)
+    return inner if type(inner) is FunctionType else None
+
+
+def is_helper(tracer: Tracer, f: Any) -> bool:
+    """Whether `f` is one of NumPy's own Python functions, called by one that is traced."""
+    return tracer.numpy_depth > 0 and type(f) is FunctionType and f.__module__.startswith("numpy.")
+
+
+def call(tracer: Tracer, implementation: FunctionType, args: Any, kwargs: Any) -> Any:
+    """Trace NumPy's own function."""
+    tracer.numpy_depth += 1
+    try:
+        return tracer.converted(implementation)(*args, **kwargs)
+    finally:
+        tracer.numpy_depth -= 1
+
+
+def standins() -> dict[Any, Callable[..., Any]]:
+    """A body for each function of NumPy's that is traced or called back: takes the tracer and the arguments."""
+    found = {f: partial(_call, f) for f in host.TABLE if f not in NUMPY_TABLE}
+    for module, names in TRACED.items():
+        space = np if module == "numpy" else _PUBLIC.get(module)
+        for name in names.split() if space is not None else ():
+            f = getattr(space, name, None)
+            if f is not None and f not in NUMPY_TABLE:
+                found[f] = partial(_call, f)
+    return found
+
+
+def _call(f: Any, tracer: Tracer, *args: Any, **kwargs: Any) -> Any:
+    return tracer.call_numpy(f, args, kwargs)
+
+
+def traced_values(args: Any, kwargs: Any) -> bool:
+    return bool(args or kwargs) and any_traced((args, kwargs))

@@ -1,0 +1,288 @@
+"""What a NumPy function returns, learnt by calling it while tracing, on small stand-ins for its traced operands.
+
+It is called with several contents (zeros, ones, increasing, a matrix far from singular) and several sizes. Structure,
+dtypes, ranks and memory orders are those of the first call that succeeds. A size that is the same for all contents and
+follows sizes of the operands in all calls is that expression; any other is known only when the compiled code calls.
+A promise that does not hold then is noticed there: the call is rerun in Python, or an error.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import DimLike, dim_max, dim_min, evaluate, floordiv, symbol, symbols
+from jitgraph.ir.layouts import layout_of
+from jitgraph.ir.types import TensorType, dense_layout, python_type, scalar_type
+from jitgraph.pytree import TreeDef, flatten, unflatten
+from jitgraph.tensor import Tensor
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.capture_mode import CaptureMode
+
+#: Stand-ins have at most this size where an example's is larger (relations of up to 2 between sizes are kept).
+_SMALL = 6
+_CONTENTS = ("matrix", "increasing", "zeros", "ones", "mixed")
+
+
+class Unknown:
+    """A size that only the call knows; the same object in two places is the same size."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one call returned."""
+
+    tree: TreeDef
+    types: tuple[TensorType, ...]
+
+
+class Refused(Exception):  # noqa: N818  # turned into a TraceError at the user's line
+    """The results have no form in compiled code; the text says why."""
+
+
+def learn(
+    mode: CaptureMode, fn: Callable[..., Any], tree: TreeDef, leaves: Sequence[Any], dynamic: Sequence[int]
+) -> Any:
+    """The types of the results of `fn` as a pytree of `TensorType`s, whose sizes are dims or `Unknown`.
+
+    Args:
+        leaves: of (args, kwargs); those numbered in `dynamic` are Tensors or arrays, stand-ins take their places.
+
+    Raises:
+        what `fn` raises for all stand-ins, as it raises for these sizes whatever the data; Refused.
+    """
+    operands = [_Operand.of(mode, leaves[k]) for k in dynamic]
+    hints = _hints(mode, operands)
+    seen: list[tuple[dict[str, int], list[Seen]]] = []
+    failure: Exception | None = None
+    told_apart = False
+    for what, env in _environments(hints):
+        if what == "own" and seen:
+            continue
+        found: list[Seen] = []
+        for content in _CONTENTS if what in ("small", "own") else _CONTENTS[:2]:
+            given = list(leaves)
+            for k, operand in zip(dynamic, operands, strict=True):
+                given[k] = operand.stand_in(content, env)
+            try:
+                found.append(_call(fn, tree, given, [given[k] for k in dynamic]))
+            except Refused:
+                raise
+            except Exception as error:  # noqa: BLE001  # the function's own: perhaps these contents do not suit it
+                failure = failure or error
+        if found:
+            seen.append((env, found))
+            told_apart |= what == "apart"
+    if not seen:
+        assert failure is not None
+        raise failure
+    if not told_apart:
+        _equate(mode, hints)
+    first = seen[0][1][0]
+    candidates = _candidates(operands)
+    types = [_general(k, t, seen, candidates) for k, t in enumerate(first.types)]
+    return unflatten(first.tree, types)
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    type: TensorType
+    dim: DimLike | None
+
+    @staticmethod
+    def of(mode: CaptureMode, x: Any) -> _Operand:
+        if type(x) is Tensor:
+            dim = x._dim if x.type.kind == "py_int" else None
+            return _Operand(x.type, dim)  # type: ignore[arg-type]  # a `py_int` is no ratio
+        return _Operand(mode.type_of(mode.lift(x)), None)
+
+    def dims(self) -> list[DimLike]:
+        return [*self.type.shape] if self.dim is None else [self.dim]
+
+    def stand_in(self, content: str, env: dict[str, int]) -> Any:
+        t = self.type
+        if self.dim is not None:
+            return evaluate(self.dim, env)
+        if t.kind == "array":
+            return _array(t, [evaluate(d, env) for d in t.shape], content)
+        value = {"zeros": 0, "ones": 1}.get(content, 2 if t.dtype.kind != "b" else 1)
+        number = t.dtype.type(value)
+        return number.item() if t.is_python else number
+
+
+def _array(t: TensorType, shape: list[int], content: str) -> np.ndarray:
+    """An array of the type with these sizes, its axes in the type's memory order."""
+    size = int(np.prod(shape, dtype=np.int64))
+    kind = t.dtype.kind
+    if content == "matrix" and len(shape) >= 2:
+        n, m = shape[-2:]
+        data = np.broadcast_to(np.eye(n, m) * (min(n, m, 7) + 2) + 1, shape)
+    elif content == "zeros":
+        data = np.zeros(shape)
+    elif content in ("ones", "matrix"):
+        data = np.ones(shape)
+    elif content == "increasing":
+        data = np.arange(size).reshape(shape)
+    else:
+        data = ((np.arange(size) * 5) % 7 - (3 if kind in "if" else 0)).reshape(shape)
+    if kind == "b":
+        data = data % 2 > 0
+    elif kind in "iu":
+        data = np.minimum(data, 100)
+    order = t.layout.order if len(t.layout.order) == len(shape) else tuple(range(len(shape)))
+    back = [order.index(axis) for axis in range(len(shape))]
+    made = np.empty([shape[axis] for axis in order], t.dtype).transpose(back)
+    made[...] = data
+    return made
+
+
+def _call(fn: Callable[..., Any], tree: TreeDef, leaves: list[Any], operands: list[Any]) -> Seen:
+    before = [x.copy() if isinstance(x, np.ndarray) else x for x in operands]
+    args, kwargs = unflatten(tree, leaves)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results, result_tree = flatten(fn(*args, **kwargs))
+    for x, old in zip(operands, before, strict=True):
+        if isinstance(x, np.ndarray):
+            if not np.array_equal(x, old, equal_nan=x.dtype.kind in "fc"):
+                raise Refused("it changes its argument in place")
+            if any(isinstance(r, np.ndarray) and np.shares_memory(r, x) for r in results):
+                raise Refused("its result shares memory with its argument")
+    return Seen(result_tree, tuple(_type_of(r) for r in results))
+
+
+def _type_of(x: Any) -> TensorType:
+    if type(x) is np.ndarray:
+        if x.dtype.kind not in "biufc":
+            raise Refused(f"it returns an array of dtype {x.dtype}")
+        layout = layout_of(x.shape, x.strides, x.itemsize)
+        return TensorType(x.dtype, x.shape, "array", dense_layout(layout.order))
+    if isinstance(x, np.generic) and x.dtype.kind in "biufc":
+        return scalar_type(x.dtype)
+    kinds: dict[type, Any] = {bool: "py_bool", int: "py_int", float: "py_float", complex: "py_complex"}
+    kind = kinds.get(type(x))
+    if kind is None:
+        what = "text" if isinstance(x, str) else f"a {type(x).__name__}"
+        raise Refused(f"it returns {what}, which compiled code has no form for")
+    return python_type(kind)
+
+
+# --- sizes of stand-ins
+
+
+def _hints(mode: CaptureMode, operands: Sequence[_Operand]) -> dict[str, int]:
+    """The example value of each symbol in the operands' sizes; those without one get one."""
+    known = mode.builder.graph.symbols
+    found: dict[str, int] = {}
+    for operand in operands:
+        for d in operand.dims():
+            for name in symbols(d):
+                hint = known[name].hint if name in known else None
+                found[name] = hint if hint is not None else 4 + 3 * len(found)
+    return found
+
+
+def _environments(hints: dict[str, int]) -> Iterator[tuple[str, dict[str, int]]]:
+    """Sizes to try: the example's in small, the example's own, then others with the same relations, and without."""
+    values = sorted(set(hints.values()))
+    small: dict[int, int] = {}
+    for k, value in enumerate(values):
+        near = small[values[k - 1]] + min(value - values[k - 1], 3) if k else min(max(value, 2), _SMALL)
+        small[value] = near
+    yield "small", {name: small[value] for name, value in hints.items()}
+    if not hints:
+        return
+    yield "own", dict(hints)
+    yield "larger", {name: small[value] + 4 for name, value in hints.items()}
+    last = max(small.values()) + 3
+    yield "reversed", {name: last - small[value] + 2 for name, value in hints.items()}
+    if len(values) < len(hints):
+        yield "apart", {name: small[value] + 3 * k for k, (name, value) in enumerate(hints.items())}
+
+
+def _equate(mode: CaptureMode, hints: dict[str, int]) -> None:
+    """Sizes that are equal in the example, where the function refuses others: a guard makes them one."""
+    first: dict[int, str] = {}
+    for name, hint in hints.items():
+        other = first.setdefault(hint, name)
+        if other != name:
+            try:
+                mode.decide("==", symbol(other), symbol(name))
+            except Undecided:
+                continue
+
+
+def _candidates(operands: Sequence[_Operand]) -> list[DimLike]:
+    """Expressions that a size of a result may be, the plainest first."""
+    dims = list(dict.fromkeys(d for o in operands for d in o.dims()))
+    found: dict[DimLike, None] = dict.fromkeys(dims)
+    for operand in operands:
+        total: DimLike = 1
+        for d in operand.type.shape:
+            total = total * d
+        found[total] = None
+    shapes = [o.type.shape for o in operands if o.type.ndim >= 2]
+    for shape in shapes:
+        found[dim_min(*shape[-2:])] = None
+        found[dim_max(*shape[-2:])] = None
+    for d in dims:
+        for e in (d - 1, d + 1, floordiv(d, 2) + 1, 2 * (d - 1), 2 * d, d + 2, 2 * d - 1, floordiv(d + 7, 8), 8 * d):
+            found[e] = None
+    for a in dims[:6]:
+        for b in dims[:6]:
+            for e in (a + b, a + b - 1, a * b, dim_max(a, b), dim_min(a, b), dim_max(a, b) - dim_min(a, b) + 1):
+                found[e] = None
+    return list(found)
+
+
+def _general(
+    k: int, t: TensorType, seen: Sequence[tuple[dict[str, int], list[Seen]]], candidates: Sequence[DimLike]
+) -> TensorType:
+    """The type of result `k`, with sizes in terms of the operands' where they follow them."""
+    if t.kind != "array":
+        return t
+    shape: list[Any] = [_size(k, axis, t.ndim, seen, candidates) for axis in range(t.ndim)]
+    return TensorType(t.dtype, tuple(shape), "array", t.layout)
+
+
+def _size(
+    k: int, axis: int, ndim: int, seen: Sequence[tuple[dict[str, int], list[Seen]]], candidates: Sequence[DimLike]
+) -> Any:
+    values: list[tuple[dict[str, int], int]] = []
+    for env, found in seen:
+        sizes = {s.types[k].shape[axis] if k < len(s.types) and s.types[k].ndim == ndim else -1 for s in found}
+        if len(sizes) > 1 or -1 in sizes:
+            return Unknown()
+        values.append((env, sizes.pop()))  # type: ignore[arg-type]  # sizes of stand-ins are numbers
+    first = values[0][1]
+    if all(size == first for _, size in values) and (len(values) > 1 or not values[0][0]):
+        return first
+    if len(values) < 3:
+        return Unknown()
+    for d in candidates:
+        if all(evaluate(d, env) == size for env, size in values):
+            return d
+    return Unknown()
+
+
+def refuse(mode: CaptureMode, name: str, why: str) -> errors.TraceError:
+    """The error of a function that `learn` refused."""
+    return errors.TraceError(
+        errors.describe(
+            f"{name} has no compiled form: {why}",
+            mode.locate(),
+            remedy="keep it outside the jitted function, wrap it with jg.host, or use @jit(fallback='eager').",
+        )
+    )

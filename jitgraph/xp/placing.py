@@ -1,0 +1,489 @@
+"""Writes by NumPy's functions: `copyto`, `put`, `place`, `putmask`, `fill_diagonal`, and `ufunc.at`.
+
+Each is a select, or a write at index arrays, over the operators that subscripts use. Values that are too few are
+repeated: the value at a place is found by a remainder, never stored in full.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import DimLike, dim_min, floordiv
+from jitgraph.ir.graph import Block
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import AxisMap, IndexMap, Shape
+from jitgraph.modes import TraceMode
+from jitgraph.tensor import (
+    EAGER,
+    Mode,
+    Tensor,
+    apply,
+    assign,
+    dim_tensor,
+    lift,
+    make,
+    plain,
+    read,
+    set_version,
+    view_of,
+    wrap,
+)
+from jitgraph.xp.core import (
+    EXPORTS,
+    NUMPY_TABLE,
+    R,
+    array_tensor,
+    cast,
+    mask_of,
+    mode_in,
+    numpy_function,
+    operand,
+    product,
+    sizes_agree,
+    tensor,
+    unwrap,
+)
+from jitgraph.xp.indexing import SAFE, arrangement, base_axes, basic_view, common_index_shape, integer_index
+from jitgraph.xp.keys import parse
+from jitgraph.xp.shape import ravel, reshape_to, stretched, transpose
+from jitgraph.xp.writes import setitem
+
+# --- what all share
+
+
+def target_of(x: Any, what: str) -> Tensor:
+    """The array that is written.
+
+    Raises:
+        TraceError: it is a plain array that the trace does not know.
+        DTypeError: it is no array.
+        ReadOnlyError: it is read-only.
+    """
+    from jitgraph.tensor import is_writable
+
+    if type(x) is not Tensor:
+        if isinstance(x, np.ndarray):
+            raise errors.TraceError(
+                errors.describe(f"{what} writes to a plain array from outside", remedy="pass it as an argument.")
+            )
+        raise errors.DTypeError(f"{what}: the first argument must be an array, not {type(x).__name__}")
+    if x.type.kind != "array":
+        raise errors.DTypeError(f"{what}: the first argument must be an array, not a scalar")
+    if not is_writable(x):
+        raise errors.ReadOnlyError(f"{what}: output array is read-only")
+    return x
+
+
+def as_dtype(x: Any, dtype: np.dtype, mode: Mode) -> Tensor:
+    """Values as the flat array of `dtype` that NumPy makes of them: any cast, but no Python int out of range."""
+    t = tensor(x, mode)
+    if t.type.dtype.kind == "c" and dtype.kind != "c" and t.type.is_python:
+        raise errors.DTypeError("int() argument must be a string, a bytes-like object or a real number, not 'complex'")
+    if t.type.dtype != dtype or t.type.kind != "array":
+        from jitgraph.xp.core import fit
+
+        value = lift(mode, t)
+        t = wrap(mode, fit(mode, value, array_tensor(t).type.with_dtype(dtype), "unsafe"))
+    return ravel(array_tensor(t))  # type: ignore[no-any-return]
+
+
+def no_elements(mode: Mode, size: DimLike) -> bool:
+    """Whether a size is 0, by proof or guard; a size that only the run knows is checked to be more."""
+    if isinstance(size, int):
+        return size == 0
+    try:
+        return mode.decide("==", size, 0)
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        mode.check(mode.compare("ne", size, 0), "deoptimise", "no values to be placed")
+        return False
+
+
+def repeated(values: Tensor, places: Any) -> Tensor:
+    """The value for each number in `places`, as if the flat `values` went on for ever from the start again."""
+    mode, count = values._storage.mode, values.type.shape[0]
+    if isinstance(count, int) and count == 1:
+        return reshape_to(values, ())
+    index = EXPORTS["remainder"](places, count if isinstance(count, int) else dim_tensor(mode, count))
+    index = tensor(index, mode)
+    index._dim = SAFE
+    return apply(R("take"), values, index, axis=0)  # type: ignore[no-any-return]
+
+
+def positions(mode: Mode, size: DimLike) -> Tensor:
+    """0, 1, ..., size - 1."""
+    return tensor(EXPORTS["arange"](dim_tensor(mode, size)), mode)
+
+
+def same_size(mode: Mode, a: DimLike, b: DimLike) -> bool:
+    """Whether two sizes are known to be equal: by proof or guard."""
+    try:
+        return mode.decide("==", a, b)
+    except Undecided:
+        return False
+
+
+def write_flat(x: Tensor, index: Tensor, values: Tensor) -> None:
+    """`x.flat[index] = values` for positions in range, of any layout of `x`."""
+    size = product(x.type.shape)
+    flat = reshape_to(x, (size,))
+    if flat._storage is x._storage:
+        setitem(flat, index, values)
+        return
+    mode = x._storage.mode
+    parts: list[Any] = []
+    left: Any = index
+    for d in reversed(x.type.shape[1:]):
+        by = d if isinstance(d, int) else dim_tensor(mode, d)
+        parts.append(EXPORTS["remainder"](left, by))
+        left = EXPORTS["floor_divide"](left, by)
+    parts.append(left)
+    for p in parts:
+        p._dim = SAFE
+    setitem(x, tuple(reversed(parts)), values)
+
+
+# --- copyto, put, place, putmask
+
+
+@numpy_function(np.copyto, views=True)
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    x = target_of(dst, "copyto")
+    if where is True:
+        assign(x, operand(src), casting)
+        return
+    mode = x._storage.mode
+    if mode is EAGER and mode_in((src, where)) in (None, EAGER):
+        np.copyto(plain(x), unwrap(src), casting=casting, where=unwrap(where))  # type: ignore[arg-type]
+        return
+    mode = mode_in((dst, src, where)) or mode
+    mask = mask_of(where, mode)
+    value = wrap(mode, fitted_to(mode, src, x, casting))
+    chosen = stretched_mask(mode, mask, x.type.shape, "could not broadcast where mask from shape")
+    assign(x, apply(R("where"), chosen, value, x))
+
+
+def fitted_to(mode: Mode, value: Any, x: Tensor, casting: str) -> Any:
+    """The value of the mode that `x[...] = value` would store."""
+    from jitgraph.xp.core import fit
+
+    return fit(mode, lift(mode, operand(value)), x.type, casting)
+
+
+def stretched_mask(mode: Mode, mask: Tensor, shape: Shape, message: str) -> Tensor:
+    """A mask broadcast to `shape`.
+
+    Raises:
+        ShapeError: it does not fit.
+    """
+    own = mask.type.shape
+    if own == shape or not own:
+        return mask
+    try:
+        return stretched(mask, shape)
+    except errors.ShapeError:
+        from jitgraph.modes import shape_text
+
+        raise errors.ShapeError(f"{message} {shape_text(own)} into shape {shape_text(shape)}") from None
+
+
+@numpy_function(np.put, views=True)
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """`a.flat[ind] = v`, values repeated as needed; `mode` "wrap" and "clip" change positions out of range."""
+    x = target_of(a, "put")
+    m = mode_in((a, ind, v)) or EAGER
+    if m is EAGER:
+        np.put(plain(x), unwrap(ind), unwrap(v), mode)  # type: ignore[arg-type]
+        return
+    index = ravel(array_tensor(tensor(ind, m)))
+    if index.type.dtype.kind not in "iub":
+        if index.type.shape[0] != 0:
+            raise errors.DTypeError(
+                f"Cannot cast array data from dtype('{index.type.dtype}') to dtype('int64') according to the rule "
+                "'safe'"
+            )
+        return
+    values = as_dtype(v, x.type.dtype, m)
+    if no_elements(m, index.type.shape[0]) or no_elements(m, values.type.shape[0]):
+        return
+    index = cast(index, np.int64)
+    size = product(x.type.shape)
+    if mode == "raise":
+        index = integer_index(m, index, size, 0)
+    elif mode == "wrap":
+        index = EXPORTS["remainder"](index, size if isinstance(size, int) else dim_tensor(m, size))
+    elif mode == "clip":
+        index = EXPORTS["clip"](index, 0, dim_tensor(m, size - 1))
+    else:
+        raise errors.ShapeError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    index._dim = SAFE
+    count = index.type.shape[0]
+    if not same_size(m, values.type.shape[0], count):
+        values = repeated(values, positions(m, count))
+    write_flat(x, index, values)
+
+
+def _mask_like(mask: Any, x: Tensor, mode: Mode, what: str) -> Tensor:
+    """The mask of `place` and `putmask`: as many elements as `x`, in its shape."""
+    t = array_tensor(tensor(mask, mode))
+    if t.type.dtype.kind != "b":
+        t = tensor(EXPORTS["not_equal"](t, 0), mode)
+    message = f"{what}: mask and data must be the same size"
+    if t.type.shape == x.type.shape:
+        return t
+    if not sizes_agree(mode, product(t.type.shape), product(x.type.shape), message):
+        raise errors.ShapeError(message)
+    return reshape_to(t, x.type.shape)
+
+
+@numpy_function(np.place, views=True)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """The elements where `mask` is true become `vals`, one after the other, from the start again if there are few."""
+    x = target_of(arr, "place")
+    m = mode_in((arr, mask, vals)) or EAGER
+    if m is EAGER:
+        np.place(plain(x), unwrap(mask), unwrap(vals))
+        return
+    chosen = _mask_like(mask, x, m, "place")
+    values = as_dtype(vals, x.type.dtype, m)
+    if no_elements(m, values.type.shape[0]):
+        some = EXPORTS["any"](chosen)
+        text = "Cannot insert from an empty array!"
+        if isinstance(m, TraceMode):
+            m.check(m.apply(R("logical_not"), [read(tensor(some, m))], {})[0], "ValueError", text)
+        elif bool(plain(some)):
+            raise errors.ShapeError(text)
+        return
+    if values.type.shape[0] == 1:
+        value = reshape_to(values, ())
+    else:
+        order = EXPORTS["cumsum"](ravel(chosen), dtype=np.int64)
+        number = reshape_to(tensor(EXPORTS["subtract"](order, 1), m), x.type.shape)
+        value = repeated(values, number)
+    assign(x, apply(R("where"), chosen, value, x))
+
+
+@numpy_function(np.putmask, views=True)
+def putmask(a: Any, /, mask: Any, values: Any) -> None:
+    """`a.flat[k] = values[k % len(values)]` for each k where the mask is true."""
+    x = target_of(a, "putmask")
+    m = mode_in((a, mask, values)) or EAGER
+    if m is EAGER:
+        np.putmask(plain(x), unwrap(mask), unwrap(values))
+        return
+    chosen = _mask_like(mask, x, m, "putmask")
+    flat = as_dtype(values, x.type.dtype, m)
+    count, size = flat.type.shape[0], product(x.type.shape)
+    if no_elements(m, count):
+        return
+    if isinstance(count, int) and count == 1:
+        value = reshape_to(flat, ())
+    elif same_size(m, count, size):
+        value = reshape_to(flat, x.type.shape)
+    else:
+        value = reshape_to(repeated(flat, positions(m, size)), x.type.shape)
+    assign(x, apply(R("where"), chosen, value, x))
+
+
+@numpy_function(np.fill_diagonal, views=True)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """The main diagonal, of all axes at once; with `wrap` it starts again below in a matrix with more rows."""
+    x = target_of(a, "fill_diagonal")
+    shape, mode = x.type.shape, x._storage.mode
+    if len(shape) < 2:
+        raise errors.ShapeError("array must be at least 2-d")
+    m = mode_in((a, val)) or mode
+    for d in shape[1:]:
+        if len(shape) > 2 and not sizes_agree(mode, shape[0], d, "All dimensions of input must be of equal length"):
+            raise errors.ShapeError("All dimensions of input must be of equal length")
+    size = shape[0] if len(shape) > 2 else _smaller(mode, *shape)
+    tall = wrap and len(shape) == 2 and not _at_most(mode, shape[0], shape[1])
+    steps = shape[1] + 1
+    if tall:
+        size = floordiv(shape[0] * shape[1] + steps - 1, steps)
+    values = as_dtype(val, x.type.dtype, m)
+    if no_elements(m, values.type.shape[0]):
+        raise errors.ShapeError("Cannot fill a diagonal from an empty array")
+    value = values if same_size(m, values.type.shape[0], size) else repeated(values, positions(m, size))
+    if not tall:
+        view = view_of(x, IndexMap((size,), tuple(AxisMap(0, 1, 0) for _ in shape)))
+        assign(view, value)
+        return
+    by = steps if isinstance(steps, int) else dim_tensor(m, steps)
+    index = tensor(EXPORTS["multiply"](positions(m, size), by), m)
+    index._dim = SAFE
+    write_flat(x, index, tensor(EXPORTS["broadcast_to"](value, dim_tensor(m, size)), m))
+
+
+def _at_most(mode: Mode, a: DimLike, b: DimLike) -> bool:
+    try:
+        return mode.decide("<=", a, b)
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        mode.check(mode.compare("le", a, b), "deoptimise", "a diagonal that may wrap")
+        return True
+
+
+def _smaller(mode: Mode, a: DimLike, b: DimLike) -> DimLike:
+    try:
+        return a if mode.decide("<=", a, b) else b
+    except Undecided:
+        return dim_min(a, b)
+
+
+# --- ufunc.at
+
+
+def at(ufunc: np.ufunc, a: Any, indices: Any, b: Any = None) -> None:
+    """`ufunc.at(a, indices, b)`: every index counts, also repeated ones; casts are unsafe, as NumPy's are.
+
+    A key without index arrays names each element once: one write. Index arrays make a loop of the graph, but for sums,
+    which have an operator (`scatter_add`).
+    """
+    m = mode_in((a, indices, b))
+    if m is None:
+        ufunc.at(a, indices, *(() if b is None else (b,)))
+        return
+    if type(a) is not Tensor and not isinstance(a, np.ndarray):
+        raise errors.DTypeError("first operand must be array")
+    x = target_of(a, f"{ufunc.__name__}.at")
+    if m is EAGER:
+        ufunc.at(plain(x), unwrap(indices), *(() if b is None else (unwrap(b),)))  # type: ignore[arg-type]
+        return
+    if ufunc.nout > 1:
+        raise errors.ShapeError("Only single output ufuncs supported at this time")
+    if ufunc.nin == 1 and b is not None:
+        raise errors.ShapeError("second operand provided when ufunc is unary")
+    if ufunc.nin == 2 and b is None:
+        raise errors.ShapeError("second operand needed for ufunc")
+    value = None if b is None else array_tensor(tensor(b, m))
+    parsed = parse(m, indices, x.type.shape)
+    view = basic_view(m, x, parsed.items)
+    if not parsed.advanced:
+        assign(view, _applied(ufunc, view, value), "unsafe")
+        return
+    arrays, places, adjacent = arrangement(parsed.items)
+    names = base_axes(parsed.items)
+    found = [integer_index(m, i, view.type.shape[p], names[p]) for i, p in zip(arrays, places, strict=True)]
+    wide = common_index_shape(m, [i.type.shape for i in found])
+    rest = tuple(d for k, d in enumerate(view.type.shape) if k not in places)
+    front = places[0] if adjacent else 0
+    target = (*rest[:front], *wide, *rest[front:])
+    if value is not None:
+        value = _spread(m, value, target)
+        count = len(wide)
+        if front:
+            value = transpose(value, [*range(front, front + count), *range(front), *range(front + count, len(target))])
+        value = reshape_to(value, (product(wide), *rest))
+    flat = [reshape_to(_spread(m, i, wide), (product(wide),)) for i in found]
+    order = [*places, *(k for k in range(view.type.ndim) if k not in places)]
+    moved = transpose(view, order) if order != list(range(view.type.ndim)) else view
+    if _sums(ufunc, x, value) and len(flat) == 1:
+        given = EXPORTS["negative"](value) if ufunc is np.subtract else value
+        assign(moved, apply(R("scatter_add"), moved, flat[0], given, axis=0))
+    elif isinstance(m, TraceMode):
+        _at_loop(m, ufunc, moved, flat, value)
+    else:
+        _at_once(m, ufunc, moved, flat, value)
+
+
+def _sums(ufunc: np.ufunc, x: Tensor, value: Tensor | None) -> bool:
+    """Whether the operator for sums does it: dtypes agree, and taking away is adding the negative."""
+    dtype = x.type.dtype
+    if value is None or value.type.dtype != dtype or dtype.kind == "b":
+        return False
+    return ufunc is np.add or ufunc is np.subtract
+
+
+def _applied(ufunc: np.ufunc, old: Tensor, value: Tensor | None) -> Any:
+    function = NUMPY_TABLE.get(ufunc)
+    if function is None:
+        raise errors.TraceError(
+            errors.describe(
+                f"np.{ufunc.__name__}.at has no compiled form",
+                remedy="keep it outside the jitted function, wrap it with jg.host, or use @jit(fallback='eager').",
+            )
+        )
+    return function(old) if value is None else function(old, value)
+
+
+def _spread(mode: Mode, x: Tensor, shape: Shape) -> Tensor:
+    """`x` broadcast to `shape`.
+
+    Raises:
+        ShapeError: it does not fit.
+    """
+    if x.type.shape == shape:
+        return x
+    try:
+        return stretched(x, shape)
+    except errors.ShapeError:
+        raise errors.ShapeError("array is not broadcastable to correct shape") from None
+
+
+def _at_loop(mode: TraceMode, ufunc: np.ufunc, target: Tensor, indices: list[Tensor], value: Tensor | None) -> None:
+    """A loop of the graph over the indices, in order: each turn reads, computes and writes one place."""
+    count = indices[0].type.shape[0]
+    b = mode.builder
+    storage = target._storage
+    entry = storage.value
+    given = [read(i) for i in indices]
+    values = None if value is None else read(value)
+    symbol = mode.fresh_symbol("j", "index", 0, count - 1)
+    body = Block([entry.type])
+    outer, before = b.block, b.before
+    b.at_end(body)
+    storage.value = body.args[0]
+    places = []
+    for i, size in zip(given, target.type.shape, strict=False):
+        one = mode.view(i, IndexMap((), (AxisMap(symbol, 0, None),)))
+        places.append(mode.bind(b.apply(R("as_kind"), one, kind="np_scalar")[0], "i", 0, size - 1))
+    rest = target.type.shape[len(indices) :]
+    whole = [AxisMap(0, 1, k) for k in range(len(rest))]
+    spot = view_of(
+        make(storage, target._steps, target._type), IndexMap(rest, (*(AxisMap(p, 0, None) for p in places), *whole))
+    )
+    part = None if values is None else wrap(mode, mode.view(values, IndexMap(rest, (AxisMap(symbol, 0, None), *whole))))
+    result = _applied(ufunc, spot, part)
+    version = mode.write(body.args[0], spot._steps, fitted_to(mode, result, spot, "unsafe"))
+    b.emit(REGISTRY["yield"], [version], ())
+    b.block, b.before = outer, before
+    storage.value = entry
+    attrs = {"index": str(symbol), "lower": 0, "upper": count, "step": 1}
+    set_version(storage, b.emit(REGISTRY["for"], [entry], [entry.type], attrs, [body]).result)
+
+
+def _at_once(mode: Mode, ufunc: np.ufunc, target: Tensor, indices: list[Tensor], value: Tensor | None) -> None:
+    """On the tape, where the indices are known: one step for each."""
+    known = [np.asarray(plain(i)) for i in indices]
+    for k in range(len(known[0])):
+        key = tuple(int(i[k]) for i in known)
+        rest = target.type.shape[len(key) :]
+        axes = (*(AxisMap(p, 0, None) for p in key), *(AxisMap(0, 1, j) for j in range(len(rest))))
+        spot = view_of(target, IndexMap(rest, axes))
+        part = None
+        if value is not None:
+            row = (AxisMap(k, 0, None), *(AxisMap(0, 1, j) for j in range(len(rest))))
+            part = view_of(value, IndexMap(rest, row))
+        assign(spot, _applied(ufunc, spot, part), "unsafe")
+
+
+def _at_method(ufunc: np.ufunc) -> Any:
+    def method(a: Any, indices: Any, b: Any = None, /) -> None:
+        at(ufunc, a, indices, b)
+
+    method.__name__ = f"{ufunc.__name__}.at"
+    return method
+
+
+def install_at() -> None:
+    """`ufunc.at` for every ufunc that has a stand-in."""
+    for ufunc in [u for u in NUMPY_TABLE if isinstance(u, np.ufunc) and u.nout == 1 and u.nin <= 2]:
+        NUMPY_TABLE[ufunc, "at"] = _at_method(ufunc)
+
+
+install_at()
