@@ -1,4 +1,4 @@
-"""`python -m jitgraph`: look after the disk cache, print the settings."""
+"""`python -m jitgraph`: look after the disk cache, print the settings and the table of NumPy's functions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     cache = commands.add_parser("cache", help="the disk cache")
     cache.add_argument("action", choices=("info", "ls", "verify", "clear"))
     commands.add_parser("config", help="the settings and their values")
+    commands.add_parser("functions", help="which NumPy functions compiled code has, and how: docs/functions.md")
     options = parser.parse_args(argv)
-    text = _cache(options.action) if options.command == "cache" else repr(config)
+    if options.command == "functions":
+        from jitgraph.observe.functions import table  # loads the tracer
+
+        text = table().rstrip("\n")
+    else:
+        text = _cache(options.action) if options.command == "cache" else repr(config)
     if text:
         sys.stdout.write(f"{text}\n")
     return 0

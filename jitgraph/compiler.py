@@ -37,7 +37,9 @@ def apply_options(graph: Graph, options: CodeOptions) -> None:
     """Write the options into a captured graph, whose text is then all that machine code depends on."""
     graph.fast_math = options.fastmath
     bounded = options.numerics == "numpy"
-    if bounded or any(op.defn.needs_numpy([v.type for v in op.operands]) for op in graph.walk()):
+    if bounded or any(
+        op.defn.needs_numpy([v.type for v in (*op.operands, *op.results)], op.attrs) for op in graph.walk()
+    ):
         from jitgraph.passes.numpy_functions import numpy_functions
 
         numpy_functions(graph, bounded=bounded)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+
 import numpy as np
 
 DType = np.dtype
@@ -24,7 +27,21 @@ _NAMES: dict[DType, str] = {
     U8: "u8", U16: "u16", U32: "u32", U64: "u64",
     F16: "f16", F32: "f32", F64: "f64", C64: "c64", C128: "c128",
 }  # fmt: skip
+_OTHER_ORDER = "be" if sys.byteorder == "little" else "le"
+#: dtypes in the other byte order, which only memory has: `f64be` is float64 with its bytes swapped. To the native ones.
+_SWAPPED: dict[DType, DType] = {d.newbyteorder("S"): d for d in COMPILED if d.itemsize > 1}
+_NAMES.update({swapped: _NAMES[d] + _OTHER_ORDER for swapped, d in _SWAPPED.items()})
 _BY_NAME = {name: dtype for dtype, name in _NAMES.items()}
+
+
+def native(dtype: DType) -> DType:
+    """The dtype in the machine's byte order: what an element is in a register."""
+    return _SWAPPED.get(dtype, dtype)
+
+
+def in_memory() -> Iterable[DType]:
+    """All dtypes that arrays of compiled code may have."""
+    return (*COMPILED, *_SWAPPED)
 
 
 def short_name(dtype: DType) -> str:
@@ -46,7 +63,8 @@ def is_complex(dtype: DType) -> bool:
 
 
 def part_of(dtype: DType) -> DType:
-    """The dtype of the real and the imaginary part of a complex dtype; any other dtype itself."""
+    """The native dtype of the real and the imaginary part of a complex dtype; any other dtype itself, as `native`."""
+    dtype = _SWAPPED.get(dtype, dtype)
     return _PARTS.get(dtype, dtype)
 
 

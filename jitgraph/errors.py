@@ -18,6 +18,9 @@ JitgraphError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -77,6 +80,59 @@ class MismatchError(InternalError):
 
 class VerifyError(InternalError):
     """A graph breaks an invariant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with places for values that only the run knows: `{0:.2f}`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A value that only the run knows, by number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How an exception of the user's is made when compiled code raises it: as the user made it, with the run's values.
+
+    Attributes:
+        kind: its class.
+        args, attributes: as the exception has them, `Template`s and `Shown`s in place of what only the run knows.
+        cause: of `raise ... from`.
+        quiet: `raise ... from None`.
+    """
+
+    kind: type[BaseException]
+    args: tuple[Any, ...]
+    attributes: tuple[tuple[str, Any], ...] = ()
+    cause: Recipe | None = None
+    quiet: bool = False
+
+    def make(self, values: Sequence[Any]) -> BaseException:
+        """The exception, for the values of the failed check."""
+        args = tuple([_filled(x, values) for x in self.args])
+        if isinstance(self.kind.__init__, FunctionType):
+            made = self.kind.__new__(self.kind, *args)
+            made.args = args
+        else:
+            made = self.kind(*args)
+        for name, x in self.attributes:
+            setattr(made, name, _filled(x, values))
+        if self.cause is not None:
+            made.__cause__ = self.cause.make(values)
+        made.__suppress_context__ = self.quiet
+        return made
+
+
+def _filled(x: Any, values: Sequence[Any]) -> Any:
+    if type(x) is Template:
+        return x.text.format(*values)
+    return values[x.number] if type(x) is Shown else x
 
 
 def describe(what: str, loc: SourceLoc | None = None, facts: Sequence[str] = (), remedy: str = "") -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.dtypes import COMPILED, COMPILED_TEXT
+from jitgraph.dtypes import COMPILED, COMPILED_TEXT, native
 from jitgraph.ir.builder import Builder, Undecided
 from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, substitute, symbol, symbols
 from jitgraph.ir.graph import Block, Op, Site, Symbol, Value
@@ -33,6 +33,9 @@ _CLASSES: dict[str, type] = {
 }
 _ELEMENTWISE = Trait.ELEMENTWISE
 _LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
+#: What is done on memory in any byte order, and what of the rest gives arrays in the order of the first operand.
+_ANY_ORDER = frozenset(("copy", "cast", "view", "reshape", "write", "write_through"))
+_KEEP_ORDER = frozenset(("take", "compress"))
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -53,8 +56,8 @@ class TraceMode:
         self.order = 0
         self.closed = False
         self._counts: dict[str, int] = {}
-        #: How a mask was computed to the symbol of its number of true elements.
-        self._masks: dict[Any, Dim] = {}
+        #: How a mask was computed to its number of true elements, and the block in which that is bound.
+        self._masks: dict[Any, tuple[DimLike, Block]] = {}
         #: Pairs of sizes to what they broadcast to, once decided for good.
         self._merged: dict[tuple[DimLike, DimLike], DimLike] = {}
         #: (value, shape) to the block and the value with those sizes.
@@ -67,6 +70,9 @@ class TraceMode:
             self.fail(
                 "a traced value is used after its trace has ended", "return it from the function instead of storing it."
             )
+        for v in values:
+            if not v.type.dtype.isnative:
+                return self._on_swapped(defn, values, attrs)
         if _ELEMENTWISE in defn.traits and len(values) > 1:
             values = self.broadcast(values, defn.name)
             for v in values:
@@ -77,12 +83,30 @@ class TraceMode:
                         ne, b = REGISTRY["ne"], self.builder
                         values = [b.apply(ne, v, 0)[0] if v.type.kind == "py_int" else v for v in values]
                     else:
-                        self._check_weak_integers(values)
+                        return self._with_weak_integers(defn, values, attrs)
                     break
+        return self._emit(defn, values, attrs)
+
+    def _emit(self, defn: OpDef, values: Sequence[Value], attrs: dict[str, Any]) -> tuple[Value, ...]:
         try:
             return self.builder.apply(defn, *values, **attrs)
         except errors.JitgraphError as error:
             raise self.located(error) from None
+
+    def _on_swapped(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        """An operator on elements whose bytes are swapped in memory: computed natively; NumPy's copies keep the order."""
+        if defn.name in _ANY_ORDER:
+            return self.builder.apply(defn, *values, **attrs)
+        kept = values[0].type.dtype if defn.name in _KEEP_ORDER else None
+        results = self.apply(defn, [self.native(v) for v in values], attrs)
+        if kept is None or results[0].type.kind != "array":
+            return results
+        return self.builder.apply(REGISTRY["cast"], results[0], dtype=kept)
+
+    def native(self, value: Value) -> Value:
+        """The value in the machine's byte order."""
+        dtype = value.type.dtype
+        return value if dtype.isnative else self.builder.apply(REGISTRY["cast"], value, dtype=native(dtype))[0]
 
     def view(self, value: Any, step: Step) -> Value:
         if isinstance(step, IndexMap):
@@ -116,6 +140,9 @@ class TraceMode:
         """Called after `storage` got a new version."""
         self.journal.append((storage, old))
 
+    def watch(self, storage: Storage, sources: list[Storage]) -> None:
+        """`storage` may be the memory of `sources`, as only the run knows: a traced function must write to neither."""
+
     def type_of(self, value: Any) -> TensorType:
         return value.type  # type: ignore[no-any-return]
 
@@ -138,7 +165,10 @@ class TraceMode:
     def literal(self, array: np.ndarray) -> Value:
         """An array whose elements stand in the user's code: a constant."""
         self._require_compiled(array.dtype, "array")
-        return self.builder.constant(array)
+        if array.dtype.isnative:
+            return self.builder.constant(array)
+        value = self.builder.constant(array.astype(native(array.dtype)))
+        return self.builder.apply(REGISTRY["cast"], value, dtype=array.dtype)[0]
 
     def foreign(self, array: np.ndarray) -> Value:
         """An ndarray that is no argument of the trace: a constant, copied as it is now."""
@@ -146,7 +176,7 @@ class TraceMode:
         return self.builder.constant(array.copy())
 
     def _require_compiled(self, dtype: np.dtype, what: str) -> None:
-        if dtype not in COMPILED:
+        if native(dtype) not in COMPILED:
             self.fail(
                 f"{'an' if what == 'array' else 'a'} {what} of dtype {dtype} meets a traced value",
                 f"convert it, e.g. .astype(np.float32): compiled code has {COMPILED_TEXT}.",
@@ -344,12 +374,18 @@ class TraceMode:
             total = self.builder.apply(REGISTRY["logical_or"], total, c)[0]
         return total
 
-    def counted(self, mask: Value, count: Dim) -> None:
-        """Note that `count` elements of `mask` are true: masks computed alike give sizes that are known to be equal."""
+    def count_of_mask(self, mask: Value) -> DimLike | None:
+        """The number of true elements of a mask, if one that is computed alike has been counted in scope."""
+        known = self._masks.get(_recipe(mask, 6))
+        return known[0] if known is not None and _encloses(known[1], self.builder.block) else None
+
+    def note_count(self, mask: Value, count: DimLike) -> None:
+        """Note that `count` elements of `mask` are true."""
         key = _recipe(mask, 6)
-        known = self._masks.setdefault(key, count)
-        if known is not count:
-            self.builder.assume_equal(known, count)
+        known = self._masks.get(key)
+        if known is not None:
+            self.builder.assume_equal(known[0], count)
+        self._masks[key] = count, self.builder.block
 
     # --- checks
 
@@ -375,27 +411,25 @@ class TraceMode:
         """An op without results that keeps its place in the program."""
         return self.builder.emit(REGISTRY[name], operands, (), {**attrs, "order": self.next_order()})
 
-    def _check_weak_integers(self, values: Sequence[Value]) -> None:
-        """NumPy refuses a Python int that the dtype of the other operands cannot hold (`uint8 + 300`)."""
-        strong = [v.type.dtype for v in values if not v.type.is_python]
-        if not strong:
-            return
-        dtype = np.result_type(*strong)
-        if dtype.kind not in "iu" or dtype == np.int64:
-            return
-        for v in values:
-            if v.type.kind == "py_int":
-                self.check_fits(v, dtype)
+    def _with_weak_integers(self, defn: OpDef, values: Sequence[Value], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        """NumPy refuses a Python int that the integer loop it goes into cannot hold (`uint8 + 300`)."""
+        results = self._emit(defn, values, attrs)
+        op = results[0].producer
+        if op is not None and len(op.operands) == len(values) and not all(v.type.is_python for v in values):
+            for v, used in zip(values, op.operands, strict=True):
+                if v.type.kind == "py_int" and used.type.dtype.kind in "iu":
+                    self.check_fits(v, used.type.dtype)
+        return results
 
     def _compare_weak_integers(self, defn: OpDef, values: Sequence[Value]) -> tuple[OpDef, Sequence[Value]]:
         """An integer compared with a Python int that its dtype may not hold: exact, as in NumPy (`uint8 < 300`)."""
         k = 0 if values[0].type.kind == "py_int" else 1
         weak, strong = values[k], values[1 - k]
         dtype = strong.type.dtype
-        if strong.type.is_python or dtype.kind not in "iu" or dtype == np.int64:
+        known = constant_of(weak)
+        if strong.type.is_python or dtype.kind not in "iu" or (dtype == np.int64 and not _is_long(known)):
             return defn, values
         info = np.iinfo(dtype)
-        known = constant_of(weak)
         if known is not None and info.min <= known <= info.max:
             return defn, values
         if known is not None:  # the answer is the same for all elements
@@ -414,8 +448,10 @@ class TraceMode:
 
     def check_fits(self, value: Value, dtype: np.dtype) -> None:
         """A Python int must fit an integer dtype: known ones now, others by a check that reruns the call in Python."""
-        info = np.iinfo(dtype)
         known = constant_of(value)
+        if dtype == np.int64 and not _is_long(known):
+            return
+        info = np.iinfo(dtype)
         if known is not None:
             if not info.min <= known <= info.max:
                 raise OverflowError(f"Python integer {known} out of bounds for {dtype.name}")
@@ -426,6 +462,10 @@ class TraceMode:
                 REGISTRY["logical_and"], fits, self.builder.apply(REGISTRY["le"], value, int(info.max))[0]
             )[0]
         self.check(fits, "deoptimise", f"Python integer {{0}} out of bounds for {dtype.name}", value)
+
+    def assume(self, flag: Value, why: str) -> bool:
+        """The truth of a traced bool that decides what is traced; a mode that cannot trace anew refuses."""
+        return self.fail(f"{why} depends on data", "give both cases one dtype.")
 
     # --- Python needs the value
 
@@ -584,6 +624,18 @@ def constant_of(value: Any) -> Any:
         return None
     known = producer.attrs["value"]
     return known[()] if isinstance(known, np.ndarray) else known
+
+
+def _is_long(known: Any) -> bool:
+    """A Python int beyond int64."""
+    return isinstance(known, int) and not -(2**63) <= known < 2**63
+
+
+def _encloses(outer: Block, block: Block | None) -> bool:
+    """Is `block` the block `outer`, or inside of it?"""
+    while block is not None and block is not outer:
+        block = block.parent.block if block.parent is not None else None
+    return block is outer
 
 
 def _recipe(value: Value, depth: int) -> Any:

@@ -88,7 +88,8 @@ def flatten(tree: Any, leaf: Callable[[Any], Any] | None = None) -> tuple[list[A
     """Leaves in order, and the structure.
 
     Args:
-        leaf: answers what to take as a leaf in place of a value, or None to look inside.
+        leaf: answers what to take as a leaf in place of a value, a node of a registered class whose children are
+            taken as they are, or None to look inside.
     """
     leaves: list[Any] = []
     if leaf is not None:
@@ -98,6 +99,10 @@ def flatten(tree: Any, leaf: Callable[[Any], Any] | None = None) -> tuple[list[A
 
 def _flatten_to(tree: Any, leaves: list[Any], leaf: Callable[[Any], Any]) -> TreeDef:
     found = leaf(tree)
+    if type(found) in _registered:
+        items, meta = _registered[type(found)][0](found)
+        leaves.extend(items)
+        return TreeDef(type(found), meta, (LEAF,) * len(items))
     parts = None if found is not None else _parts(tree)
     if parts is None:
         leaves.append(tree if found is None else found)

@@ -186,19 +186,21 @@ def _recipe(r: Result) -> Callable[..., Any] | None:
     if r.how == "argument":
         return lambda made, args, leaves, env: args[r.index]
     if r.how == "view_of_argument":
-        return lambda made, args, leaves, env: _view(args[r.index], r.steps, env)
+        return lambda made, args, leaves, env: _view(args[r.index], r.steps, env, r.read_only)
     if r.how == "view_of_result":
-        return lambda made, args, leaves, env: _view(plain(leaves[r.index]), r.steps, env)
+        return lambda made, args, leaves, env: _view(plain(leaves[r.index]), r.steps, env, r.read_only)
     if r.how == "dim":
         return lambda made, args, leaves, env: evaluate(r.dim, env)
     return lambda made, args, leaves, env: r.value
 
 
-def _view(array: Any, steps: Sequence[Any], env: Env) -> Any:
+def _view(array: Any, steps: Sequence[Any], env: Env, read_only: bool = False) -> Any:
     for step in steps:
         if isinstance(step, IndexMap):
             numbers = step.substitute(dict(env))
             array = view_array(array, numbers)
         else:
             array = array.reshape([evaluate(d, env) for d in step])
+    if read_only:
+        array.flags.writeable = False
     return array

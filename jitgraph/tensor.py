@@ -33,7 +33,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
-from jitgraph.ops.shape import reshape_is_view, reshape_view_layout
+from jitgraph.ops.shape import reshape_view_layout
 from jitgraph.storage import (
     EAGER,
     EagerMode,
@@ -253,7 +253,7 @@ class Tensor:
         return f"{text[:-1]}, requires_grad=True)" if self.requires_grad else text
 
     def __str__(self) -> str:
-        return repr(self) if self.is_traced else str(plain(self))
+        return format(self, "") if self.is_traced else str(plain(self))
 
     def __format__(self, spec: str) -> str:
         if self.is_traced:
@@ -375,18 +375,35 @@ class Tensor:
     def base(self) -> Any:
         return _convert(self, "base").base
 
+    @property
+    def device(self) -> str:
+        """Where the memory is: "cpu"."""
+        self._array_type("device")
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
+        """The array itself.
+
+        Raises:
+            ValueError: another device than "cpu".
+        """
+        self._array_type("to_device")
+        if device != "cpu" or stream is not None:
+            raise ValueError(f"Unsupported device: {device}. Only 'cpu' is accepted.")
+        return self
+
     T = property(_method("transpose"))
     mT = property(_method("matrix_transpose"))  # noqa: N815  # NumPy's name
     real = property(_method("real"))
     imag = property(_method("imag"))
-    flat = property(_method("flat"))
+    flat = property(_method("flat"), _method("set_flat"))
 
     def __dir__(self) -> list[str]:
         return sorted(set(object.__dir__(self)))
 
 
 _METHOD_NAMES = """
-all any argmax argmin argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum diagonal
+all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum diagonal
 dot dump dumps fill getfield item max mean min nonzero partition prod put ravel repeat reshape
 resize round searchsorted setflags sort squeeze std sum swapaxes take tobytes tofile tolist trace transpose
 var view flatten is_integer as_integer_ratio hex bit_length bit_count __floor__ __ceil__ __round__ __trunc__
@@ -603,7 +620,7 @@ def is_writable(x: Tensor) -> bool:
 
 
 def reshape_of(x: Tensor, shape: Shape) -> Tensor:
-    """`x` with other sizes of the same product: a view wherever NumPy makes one, else a C-order copy."""
+    """`x` with other sizes of the same product: a view if NumPy makes one of every such `x`, else a C-order copy."""
     mode = x._storage.mode
     if mode is EAGER:
         array = read(x)
@@ -614,11 +631,6 @@ def reshape_of(x: Tensor, shape: Shape) -> Tensor:
         return _view(x, (*x._steps, shape))
     if reshape_view_layout(x.type, shape) is not None:
         return _view(x, (*x._steps, shape))
-    try:
-        if mode.name == "trace" and reshape_is_view(x.type, shape, mode.decide):
-            return _view(x, (*x._steps, shape))
-    except Undecided:  # sizes that are data: a copy
-        pass
     return apply(REGISTRY["reshape"], x, shape=shape)  # type: ignore[no-any-return]
 
 

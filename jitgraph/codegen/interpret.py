@@ -204,13 +204,14 @@ class _Run:
             if s.imag is None:
                 values[s.var.name] = element[0]
             else:
-                values[s.var.name], values[s.imag.name] = element.view(s.var.dtype)
+                number = element[0]
+                values[s.var.name], values[s.imag.name] = number.real, number.imag
         elif isinstance(s, Store):
             element = self.element(s.buffer, s.index)
             if s.imag is None:
                 element[0] = self.operand(s.value)
             else:
-                element.view(s.value.dtype)[:] = self.operand(s.value), self.operand(s.imag)
+                element.real, element.imag = self.operand(s.value), self.operand(s.imag)
         elif isinstance(s, For):
             inits = [self.operand(c.init) for c in s.carried]
             for c, value in zip(s.carried, inits, strict=True):

@@ -38,6 +38,13 @@ TYPES: dict[np.dtype, str] = {
 MEMORY_TYPES: dict[np.dtype, str] = {
     **TYPES, dtypes.BOOL: "i8", dtypes.F16: "i16", dtypes.C64: "[2 x float]", dtypes.C128: "[2 x double]",
 }  # fmt: skip
+
+
+def memory_type(dtype: np.dtype) -> str:
+    """The type that elements of `dtype`, in any byte order, are loaded as."""
+    return MEMORY_TYPES[dtypes.native(dtype)]
+
+
 I64 = "i64"
 CONTEXT = V("%ctx", "ptr")
 
@@ -159,14 +166,25 @@ class FunctionEmitter:
             return x
         return self.a.sext(x, I64) if dtype.kind == "i" else self.a.zext(x, I64)
 
-    def to_memory(self, x: V) -> V:
-        """x as it is stored: a bool as a byte, a half as its bits."""
+    def to_memory(self, x: V, dtype: np.dtype | None = None) -> V:
+        """x as it is stored in memory of `dtype`: a bool as a byte, a half as its bits, bytes swapped."""
         if x.ty == "half":
-            return self.a.bitcast(x, "i16")
+            x = self.a.bitcast(x, "i16")
+        if dtype is not None and not dtype.isnative:
+            return self.swapped(x)
         return self.a.zext(x, "i8") if x.ty == "i1" else x
 
+    def swapped(self, x: V) -> V:
+        """x with its bytes in the other order."""
+        bits = {"float": "i32", "double": "i64"}.get(x.ty)
+        if bits is None:
+            return self.a.int_intrinsic("bswap", x)
+        return self.a.bitcast(self.a.int_intrinsic("bswap", self.a.bitcast(x, bits)), x.ty)
+
     def from_memory(self, x: V, dtype: np.dtype) -> V:
-        """What was loaded as `MEMORY_TYPES[dtype]`."""
+        """What was loaded as `memory_type(dtype)`, of one part of a complex number."""
+        if not dtype.isnative:
+            x, dtype = self.swapped(x), dtypes.native(dtype)
         if dtype == dtypes.F16:
             return self.a.bitcast(x, "half")
         return self.a.icmp("ne", x, self.a.like(0, x)) if dtype.kind == "b" else x
@@ -487,7 +505,7 @@ class FunctionEmitter:
         size = dtype.itemsize
         if isinstance(offset, Dim) and all(coefficient % size == 0 for _, coefficient in offset.terms):
             elements = Dim(tuple([(mono, coefficient // size) for mono, coefficient in offset.terms]))
-            return self.a.gep(base, value_of(elements), MEMORY_TYPES[dtype])
+            return self.a.gep(base, value_of(elements), memory_type(dtype))
         return self.a.gep(base, value_of(offset), "i8")
 
 

@@ -14,10 +14,12 @@ import numpy as np
 from jitgraph import dtypes
 from jitgraph.abi import CONTEXT_ALLOC, CONTEXT_ERROR_SITE, CONTEXT_FREE, CONTEXT_RESULT, Status
 from jitgraph.codegen.assembler import COLD, V
-from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, FunctionEmitter, Memory
+from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, FunctionEmitter, Memory, memory_type
 from jitgraph.codegen.loops import Alloc, Buffer, Free, Load, Store, Swap
 from jitgraph.ir.dims import DimLike, split_linear
 
+#: Arguments may lie anywhere. It costs nothing: no instruction for whole vectors asks for the alignment of an element.
+ALIGN = 1
 #: Row buffers up to this size stand on the stack.
 STACK_BYTES = 16 << 10
 
@@ -51,7 +53,7 @@ def _strided(f: FunctionEmitter, buffer: Buffer, first: V, step: DimLike) -> V:
     """Addresses first, first + step, ..."""
     a, size = f.a, buffer.dtype.itemsize
     if isinstance(step, int):
-        ty, step = (MEMORY_TYPES[buffer.dtype], step // size) if step % size == 0 else ("i8", step)
+        ty, step = (memory_type(buffer.dtype), step // size) if step % size == 0 else ("i8", step)
         return a.gep(first, a.vector([lane * step for lane in range(f.lanes)], I64), ty)
     lanes = f.lanes
     offsets = f.remember(
@@ -65,9 +67,9 @@ def emit_load(f: FunctionEmitter, s: Load) -> None:
         emit_load_pair(f, s)
         return
     a, buffer = f.a, s.buffer
-    ty, size = MEMORY_TYPES[buffer.dtype], buffer.dtype.itemsize
+    ty = memory_type(buffer.dtype)
     if f.lanes == 1:
-        loaded = a.load(f.pointer(buffer, f.offset(buffer, s.index)), ty, align=size)
+        loaded = a.load(f.pointer(buffer, f.offset(buffer, s.index)), ty, align=ALIGN)
         f.values[s.var.name] = f.from_memory(loaded, buffer.dtype)
         return
     offset = f.offset(buffer, s.index)
@@ -77,12 +79,12 @@ def emit_load(f: FunctionEmitter, s: Load) -> None:
     how, pointer = access(f, buffer, s.index)
     if how == "gather":
         mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
-        loaded = a.gather(pointer, mask, a.const(0, ty, f.lanes), align=size)
+        loaded = a.gather(pointer, mask, a.const(0, ty, f.lanes), align=ALIGN)
     elif f.mask is None:
-        loaded = a.load(pointer, ty, lanes=f.lanes, align=size)
+        loaded = a.load(pointer, ty, lanes=f.lanes, align=ALIGN)
     else:
         mask = f.mask if how == "vector" else _reversed_mask(f)
-        loaded = a.masked_load(pointer, mask, a.const(0, ty, f.lanes), align=size)
+        loaded = a.masked_load(pointer, mask, a.const(0, ty, f.lanes), align=ALIGN)
     if how == "reversed":
         loaded = a.reverse(loaded)
     f.values[s.var.name] = f.from_memory(loaded, buffer.dtype)
@@ -91,10 +93,10 @@ def emit_load(f: FunctionEmitter, s: Load) -> None:
 def _uniform_load(f: FunctionEmitter, s: Load, offset: DimLike) -> V:
     """One element for all lanes: in front of the loop if nothing in it can change or forbid that."""
     a, buffer = f.a, s.buffer
-    ty, size = MEMORY_TYPES[buffer.dtype], buffer.dtype.itemsize
+    ty = memory_type(buffer.dtype)
 
     def load() -> V:
-        return f.from_memory(a.load(f.pointer(buffer, offset), ty, align=size), buffer.dtype)
+        return f.from_memory(a.load(f.pointer(buffer, offset), ty, align=ALIGN), buffer.dtype)
 
     depth = max(f.depth_of(offset), f.buffer_depth(buffer.name))
     if f.hoist_loads is not None and depth < f.depth and buffer.name not in f.hoist_loads:
@@ -106,7 +108,7 @@ def _uniform_load(f: FunctionEmitter, s: Load, offset: DimLike) -> V:
     if dummy is None:
         dummy = f.entry_memo["dummy"] = f.in_entry(lambda: _zeroed(f))
     pointer = a.select(a.any_lane(f.mask), f.pointer(buffer, offset), dummy)
-    return f.from_memory(a.load(pointer, ty, align=size), buffer.dtype)
+    return f.from_memory(a.load(pointer, ty, align=ALIGN), buffer.dtype)
 
 
 # --- complex elements: their parts lie side by side, so that whole vectors are twice as wide and taken apart ----------
@@ -119,52 +121,52 @@ def emit_load_pair(f: FunctionEmitter, s: Load) -> None:
     offset = f.offset(s.buffer, s.index)
     if f.lanes == 1:
         places = [f.pointer(s.buffer, offset + at) for at in (0, size)]
-        real, imag = (a.load(place, ty, align=size) for place in places)
+        real, imag = (a.load(place, ty, align=ALIGN) for place in places)
     elif not f.varies(offset):
-        parts = Buffer(s.buffer.name, part, s.buffer.shape, s.buffer.strides)
+        parts = Buffer(s.buffer.name, part, s.buffer.shape, s.buffer.strides)  # bytes are swapped below
         real, imag = (_uniform_load(f, Load(s.var, parts, s.index), offset + at) for at in (0, size))
     else:
         how, pointer = access(f, s.buffer, s.index)
         if how == "gather":
             mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
             real, imag = (
-                a.gather(place, mask, a.const(0, ty, f.lanes), align=size) for place in (pointer, _next(f, pointer, part))
+                a.gather(place, mask, a.const(0, ty, f.lanes), align=ALIGN) for place in (pointer, _next(f, pointer, part))
             )
         else:
             if f.mask is None:
-                both = a.load(pointer, ty, lanes=2 * f.lanes, align=size)
+                both = a.load(pointer, ty, lanes=2 * f.lanes, align=ALIGN)
             else:
-                both = a.masked_load(pointer, _twice(f, how), a.const(0, ty, 2 * f.lanes), align=size)
+                both = a.masked_load(pointer, _twice(f, how), a.const(0, ty, 2 * f.lanes), align=ALIGN)
             lanes = range(f.lanes) if how == "vector" else range(f.lanes - 1, -1, -1)
             real = a.shuffle(both, None, [2 * k for k in lanes])
             imag = a.shuffle(both, None, [2 * k + 1 for k in lanes])
-    f.values[s.var.name], f.values[s.imag.name] = real, imag
+    f.values[s.var.name], f.values[s.imag.name] = (f.from_memory(x, s.buffer.dtype) for x in (real, imag))
 
 
 def emit_store_pair(f: FunctionEmitter, s: Store) -> None:
     a, part = f.a, dtypes.part_of(s.buffer.dtype)
     size = part.itemsize
     assert s.imag is not None
-    real, imag = f.operand(s.value), f.operand(s.imag)
+    real, imag = (f.to_memory(f.operand(x), s.buffer.dtype) for x in (s.value, s.imag))
     if f.lanes == 1:
         offset = f.offset(s.buffer, s.index)
         for x, at in ((real, 0), (imag, size)):
-            a.store(x, f.pointer(s.buffer, offset + at), align=size)
+            a.store(x, f.pointer(s.buffer, offset + at), align=ALIGN)
         return
     how, pointer = access(f, s.buffer, s.index)
     real, imag = f.wide(real), f.wide(imag)
     if how in ("gather", "uniform"):
         mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
         places = f.wide(pointer)
-        a.scatter(real, places, mask, align=size)
-        a.scatter(imag, _next(f, places, part), mask, align=size)
+        a.scatter(real, places, mask, align=ALIGN)
+        a.scatter(imag, _next(f, places, part), mask, align=ALIGN)
         return
     lanes = range(f.lanes) if how == "vector" else range(f.lanes - 1, -1, -1)
     both = a.shuffle(real, imag, [at for k in lanes for at in (k, k + f.lanes)])
     if f.mask is None:
-        a.store(both, pointer, align=size)
+        a.store(both, pointer, align=ALIGN)
     else:
-        a.masked_store(both, pointer, _twice(f, how), align=size)
+        a.masked_store(both, pointer, _twice(f, how), align=ALIGN)
 
 
 def _next(f: FunctionEmitter, pointer: V, part: np.dtype) -> V:
@@ -196,23 +198,22 @@ def emit_store(f: FunctionEmitter, s: Store) -> None:
         emit_store_pair(f, s)
         return
     a, buffer = f.a, s.buffer
-    size = buffer.dtype.itemsize
-    value = f.to_memory(f.operand(s.value))
+    value = f.to_memory(f.operand(s.value), buffer.dtype)
     if f.lanes == 1:
-        a.store(value, f.pointer(buffer, f.offset(buffer, s.index)), align=size)
+        a.store(value, f.pointer(buffer, f.offset(buffer, s.index)), align=ALIGN)
         return
     how, pointer = access(f, buffer, s.index)
     value = f.wide(value)
     if how in ("gather", "uniform"):
         mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
-        a.scatter(value, f.wide(pointer), mask, align=size)
+        a.scatter(value, f.wide(pointer), mask, align=ALIGN)
         return
     if how == "reversed":
         value = a.reverse(value)
     if f.mask is None:
-        a.store(value, pointer, align=size)
+        a.store(value, pointer, align=ALIGN)
     else:
-        a.masked_store(value, pointer, f.mask if how == "vector" else _reversed_mask(f), align=size)
+        a.masked_store(value, pointer, f.mask if how == "vector" else _reversed_mask(f), align=ALIGN)
 
 
 def size_bytes(buffer: Buffer) -> DimLike:

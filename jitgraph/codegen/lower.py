@@ -37,7 +37,6 @@ from jitgraph.errors import InternalError
 from jitgraph.ir.dims import symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.storage import UPDATES
-from jitgraph.ir.transform import bound_symbols
 from jitgraph.ir.types import Shape
 
 __all__ = ["lower"]
@@ -60,7 +59,6 @@ class Lowering:
         places: where values lie; a value that is in none is computed where it is read.
         orders: for each buffer by name, its axes from the outermost in memory to the innermost.
         targets: values that are computed in the memory of a result slot.
-        binders: site of the host call that says the size that a symbol stands for, by symbol.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -75,7 +73,6 @@ class Lowering:
         self.entry_scalars: list[tuple[Var | Pair, int]] = []
         self.names: set[str] = set()
         self.results: dict[int, Buffer] = {}
-        self.binders = binders(graph)
         self.known = {s.name for s in graph.symbols.values() if s.origin == "arg"}
         self.returned = graph.body.terminator
         self.fresh = len(self.returned.operands) - len(self.returned.attrs.get("mutates", ()))
@@ -292,22 +289,6 @@ class Lowering:
                 self.places[op.result] = Evaluator(self, self.frame, {}).at(op.result, ())
             else:
                 self.group(op, [op], {}, op.results, 0)
-
-
-def binders(graph: Graph) -> dict[str, int]:
-    """The site of the host call behind each symbol that is first mentioned by a result of one."""
-    calls = [op for op in graph.walk() if op.name == "host_call"]
-    if not calls:
-        return {}
-    bound = {s for op in graph.walk() if op.name != "host_call" for s in bound_symbols(op)}
-    found: dict[str, int] = {}
-    for op in calls:
-        for r in op.results:
-            for name in (str(d) for d in r.type.shape if not isinstance(d, int)):
-                known = graph.symbols.get(name)
-                if known is not None and known.origin == "value" and name not in bound:
-                    found.setdefault(name, op.attrs["site"])
-    return found
 
 
 def _region_places(low: Lowering, op: Op) -> dict[Value, Place]:

@@ -314,12 +314,12 @@ def _host_call(low: Lowering, op: Op) -> None:
 
 
 def _sizes_of(low: Lowering, op: Op) -> dict[str, tuple[int, int]]:
-    """The symbols that the call itself binds: a size of a result that nothing in front of it knows; (result, axis)."""
+    """The symbols that the call itself binds, each by the (result, axis) that it is the size of."""
     found: dict[str, tuple[int, int]] = {}
     for k, result in enumerate(op.results):
         for axis, d in enumerate(result.type.shape):
             name = str(d)
-            if not isinstance(d, int) and low.binders.get(name) == op.attrs["site"]:
+            if not isinstance(d, int) and name in op.attrs.get("binds", ()):
                 found.setdefault(name, (k, axis))
     return found
 

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 #: Work that is cheaper to repeat than to store and load again; a transcendental function costs more.
 RECOMPUTE_COST = 12
-#: Fewer elements are added one by one by NumPy.
+#: Fewer elements are added one by one by NumPy: accumulators of its pairwise sum.
 SHORT_SUM = 8
+SHORT_SUM_OF_PARTS = 4
 _COSTS = {"div": 4, "floordiv": 6, "mod": 6, "fmod": 6, "sqrt": 5, "reciprocal": 4, "pow": 20, "take": 6}
 
 
@@ -52,6 +53,11 @@ class Nest:
     domain: Shape
     axes: tuple[int, ...] | None = None  # of its reductions
     roots: list[Root] = field(default_factory=list)
+
+
+def width_of(root: Root) -> int:
+    """Accumulators of the pairwise sum that a reduction is, or might be."""
+    return SHORT_SUM_OF_PARTS if root.op is not None and root.op.name == "reduce_sum_parts" else SHORT_SUM
 
 
 class Group(Evaluator):
@@ -274,7 +280,7 @@ class Group(Evaluator):
         elif isinstance(size, int):
             frame.body.extend(self._row_loops(lanes=True))
         else:
-            few = short_test(self, size, SHORT_SUM)
+            few = short_test(self, size, self._short_limit())
             frame.body.append(If(few, self._row_loops(lanes=True), self._row_loops()))
 
     def _row_loops(self, *, lanes: bool = False) -> list[Stmt]:
@@ -315,14 +321,17 @@ class Group(Evaluator):
             if root.kind == "reduce":
                 assert root.op is not None
                 sizes = [root.domain[k] for k in root.op.attrs["axes"] if root.domain[k] != 1]
-                if len(sizes) != 1 or (found is not None and found != sizes[0]):
+                if len(sizes) != 1 or (found is not None and found != sizes[0]) or root.op.name.endswith("_where"):
                     return None
                 found = sizes[0]
             elif root.kind != "store":
                 return None
             if len(root.domain) < self.rows or root.domain[: self.rows] != self.nests[0].roots[0].domain[: self.rows]:
                 return None
-        return found if found is not None and is_short(self, found, SHORT_SUM) else None
+        return found if found is not None and is_short(self, found, self._short_limit()) else None
+
+    def _short_limit(self) -> int:
+        return min(width_of(r) for n in self.nests for r in n.roots)
 
     def emit_nest(self, n: Nest) -> None:
         self.stage = n.stage

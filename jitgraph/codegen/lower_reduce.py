@@ -14,14 +14,15 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Carry, Const, For, If, Let, Load, Operand, Part, Reduce, Stmt, Store, Var
-from jitgraph.codegen.lower_kernel import SHORT_SUM, Group, Nest, Root
+from jitgraph.codegen.lower_kernel import Group, Nest, Root, width_of
 from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
 from jitgraph.codegen.lower_short import is_short, short_test
-from jitgraph.codegen.lower_values import Slot
+from jitgraph.codegen.lower_stretches import emit_stretches
+from jitgraph.codegen.lower_values import Index, Slot
 from jitgraph.codegen.lower_views import Memory, dense_strides
 from jitgraph.ir.dims import DimLike, symbol
-from jitgraph.ir.graph import Op
+from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ops.reduction_plan import ReductionPlan, reduction_plan
 
@@ -34,8 +35,26 @@ _COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "an
 
 
 def kind_of(op: Op) -> Kind:
-    kind: Kind = op.name.removeprefix("reduce_")  # type: ignore[assignment]
-    return kind
+    name = op.name.removeprefix("reduce_").removesuffix("_where").removesuffix("_parts")
+    return name  # type: ignore[return-value]
+
+
+def mask_of(op: Op) -> Value | None:
+    """What says which elements count."""
+    return op.operands[1] if op.name.endswith("_where") else None
+
+
+def computed_in(op: Op) -> np.dtype:
+    """The dtype in which a reduction adds up: each element is cast to it."""
+    dtype: np.dtype = op.attrs.get("dtype") or op.operands[0].type.dtype
+    return dtype
+
+
+def plan_of(op: Op) -> ReductionPlan:
+    x, mask = op.operands[0].type, mask_of(op)
+    return reduction_plan(
+        x, op.attrs["axes"], kind_of(op), dtype=computed_in(op), mask=None if mask is None else mask.type
+    )
 
 
 def emit_reductions(group: Group, n: Nest) -> None:
@@ -45,7 +64,7 @@ def emit_reductions(group: Group, n: Nest) -> None:
     plans = {}
     for r in reduces:
         assert r.op is not None
-        plans[r] = reduction_plan(r.value.type, r.op.attrs["axes"], kind_of(r.op))
+        plans[r] = plan_of(r.op)
     while reduces:
         master = next((r for r in reduces if plans[r].order != "free"), reduces[0])
         plan = plans[master]
@@ -54,9 +73,27 @@ def emit_reductions(group: Group, n: Nest) -> None:
             for r in reduces
             if plans[r].order == "free" or (plans[r].loops == plan.loops and plans[r].inner == plan.inner)
         ]
+        masked = next((r for r in alike if _by_stretches(r, plans[r])), None)
+        if masked is not None:
+            alike, master = [masked], masked
+            plan = plans[master]
         reduces = [r for r in reduces if r not in alike]
         # the last pass stores: what it stores may be what the others read
+        if masked is not None:
+            if not reduces and stores:
+                group.emit_stores(Nest(n.stage, n.domain, None, stores))
+            assert masked.op is not None
+            mask = mask_of(masked.op)
+            assert mask is not None
+            emit_stretches(group, n, plan, masked, mask, start_of(group, masked.op, plan))
+            continue
         _Pass(group, n, plan, alike, [plans[r] for r in alike], [] if reduces else stores).emit()
+
+
+def _by_stretches(r: Root, plan: ReductionPlan) -> bool:
+    """Whether NumPy adds each stretch of true elements pairwise; elsewhere a mask may put in what changes nothing."""
+    assert r.op is not None
+    return mask_of(r.op) is not None and plan.order == "pairwise"
 
 
 @dataclass(slots=True)
@@ -74,14 +111,15 @@ class _Pass:
         shape = self.roots[0].domain
         inner = [shape[k] for k in plan.inner if shape[k] != 1]
         kept = [k for k in plan.kept if k >= group.rows and shape[k] != 1]
-        if group.rows or not kept or plan.outer_serial or len(inner) != 1 or not is_short(group, inner[0], SHORT_SUM):
+        limit = min(map(width_of, self.roots))
+        if group.rows or not kept or plan.outer_serial or len(inner) != 1 or not is_short(group, inner[0], limit):
             self._emit()
             return
         frame, size = group.frame, inner[0]
         if isinstance(size, int):
             frame.body.extend(self._variant(lanes=True))
             return
-        few = short_test(group, size, SHORT_SUM)
+        few = short_test(group, size, limit)
         frame.body.append(If(few, self._variant(lanes=True), self._variant(lanes=False)))
 
     def _variant(self, *, lanes: bool) -> list[Stmt]:
@@ -120,7 +158,7 @@ class _Pass:
         frame = group.frame
         around, frame.body = frame.body, []
         memo = dict(group.memo) if len(inner) > 1 else group.memo
-        values = [group.at(r.value, tuple(index)) for r in self.roots]
+        values = [self._value(r, tuple(index)) for r in self.roots]
         group.store_roots(self.stores, tuple(index))
         body, frame.body = frame.body, around
         stores = self._result_stores(index)
@@ -153,7 +191,7 @@ class _Pass:
         starts = self._result_stores(index)
         for r, p in zip(self.roots, self.plans, strict=True):
             assert r.op is not None
-            starts[r].value = _start(kind_of(r.op), r.value.type.dtype, p)
+            starts[r].value = self._start(r, p)
         frame.body.extend(nest([Axis(a.symbol, a.size, a.role) for a in kept], list(starts.values())))
         jam = 4 if light and not self.stores else 1
         levels = split_levels([*around, row, *inner], single)
@@ -187,7 +225,7 @@ class _Pass:
         at = symbol(row.symbol)
         for t in range(jam):
             here = tuple(i + t if i == at else i for i in index)
-            values = [group.at(r.value, here) for r in self.roots]
+            values = [self._value(r, here) for r in self.roots]
             group.store_roots(self.stores, here)
             totals = [
                 self._combine(r, total, value) for r, total, value in zip(self.roots, totals, values, strict=True)
@@ -207,6 +245,21 @@ class _Pass:
             role: Literal["vector", "serial"] = "vector" if k == len(inner) - 1 else "serial"
             current = [*levels[k], For(inner[k].symbol, 0, inner[k].size, current, role=role)]
         return For(row.symbol, lower, upper, current, step)
+
+    def _value(self, r: Root, index: Index) -> Operand:
+        """One element as it is reduced; what a mask leaves out changes nothing."""
+        assert r.op is not None
+        group, dtype = self.group, computed_in(r.op)
+        value = group.builder.cast(group.at(r.value, index), dtype)
+        mask = mask_of(r.op)
+        if mask is None:
+            return value
+        neutral = Const(-0.0 if dtype.kind == "f" else 0, dtype)
+        return group.builder.select(group.at(mask, index), value, neutral)
+
+    def _start(self, r: Root, plan: ReductionPlan) -> Operand:
+        assert r.op is not None
+        return start_of(self.group, r.op, plan)
 
     def _combine(self, r: Root, total: Operand, value: Operand) -> Operand:
         assert r.op is not None
@@ -263,7 +316,7 @@ class _Pass:
         totals: list[Operand] = []
         for r, p in zip(self.roots, self.plans, strict=True):
             assert r.op is not None
-            totals.append(_start(kind_of(r.op), r.value.type.dtype, p))
+            totals.append(self._start(r, p))
         chains: list[list[tuple[Operand, Var, Var]]] = []
         around: list[Operand] = totals
         for _ in serial:
@@ -285,7 +338,7 @@ class _Pass:
                 assert r.op is not None
                 init = start if serial or p.init is not None else None
                 kind = kind_of(r.op)
-                parts.append(Part(frame.var(start.dtype), kind, p.order, value, init, p.chunk))
+                parts.append(Part(frame.var(start.dtype), kind, p.order, value, init, p.chunk, p.period, width_of(r)))
             ends += [p.result for p in parts]
             depth -= 1
             current = [*levels[depth], Reduce(inner.symbol, inner.size, levels[depth + 1], parts)]
@@ -364,8 +417,12 @@ def _lies_as(r: Root, order: list[int]) -> bool:
     return same and buffer.strides == dense_strides(r.domain, order, buffer.dtype.itemsize)
 
 
-def _start(kind: Kind, dtype: np.dtype, plan: ReductionPlan) -> Operand:
+def start_of(group: Group, op: Op, plan: ReductionPlan) -> Operand:
     """What an accumulator starts from; an extreme starts from the worst value where it is carried."""
+    kind, dtype = kind_of(op), computed_in(op)
+    given = op.operands[1 if mask_of(op) is None else 2 :]
+    if given:
+        return group.builder.cast(group.at(given[0], ()), dtype)
     if plan.init is not None:
         return constant(plan.init, dtypes.BOOL if kind in ("any", "all") else dtype)
     if dtype.kind == "f":

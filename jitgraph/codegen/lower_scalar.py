@@ -62,7 +62,7 @@ class Frame:
 
     def emit_load(self, buffer: Buffer, index: tuple[DimLike, ...]) -> Var | Pair:
         """Load an element of a buffer of this function."""
-        value = self.scalar_var(buffer.dtype)
+        value = self.scalar_var(dtypes.native(buffer.dtype))
         self.body.append(load_of(value, buffer, index))
         return value
 
@@ -143,7 +143,8 @@ class LetBuilder:
         return Pair(function(*(x.real for x in args)), function(*(x.imag for x in args)))
 
     def cast(self, x: Any, dtype: np.dtype) -> Any:
-        """`x` in another dtype; a complex number loses its imaginary part if that is real."""
+        """`x` in another dtype; a complex number loses its imaginary part if that is real. Byte order is memory's."""
+        dtype = dtypes.native(dtype)
         if x.dtype == dtype:
             return x
         part = dtypes.part_of(dtype)

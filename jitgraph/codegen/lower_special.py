@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import (
-    Bind,
     Carry,
     Check,
     Const,
@@ -24,12 +23,12 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.lower_fold import FOLDS
 from jitgraph.codegen.lower_kernel import Group, Nest, Root
-from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
+from jitgraph.codegen.lower_nest import Axis, nest, split_levels
 from jitgraph.codegen.lower_scalar import KernelFrame
 from jitgraph.codegen.lower_values import Evaluator, Index, Slot, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import broadcast_index
 from jitgraph.ir.dims import DimLike, symbol
-from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.graph import Op
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.ops.index import index_shape
 
@@ -235,44 +234,9 @@ def _append(e: Evaluator, condition: Operand, count: Operand, hit: Callable[[], 
     return e.builder.add(count, e.builder.cast(condition, dtypes.I64))
 
 
-def _count(low: Lowering, mask: Value, origin: list[str]) -> Operand:
-    """How many elements of a mask are true."""
-    frame = KernelFrame()
-    e = Evaluator(low, frame, {})
-    axes, index = _loops(e, mask.type.shape)
-    outer, frame.body = frame.body, []
-    value = e.builder.cast(e.at(mask, tuple(index)), dtypes.I64)
-    flat, frame.body = frame.body, outer
-    for a in axes:
-        a.role = "count"
-    axes = merge_axes(axes, flat)
-    total: Operand = value
-    if axes:
-        levels = split_levels(axes, flat)
-        inners = [frame.var(dtypes.I64) for _ in axes[:-1]]
-        start: Operand = inners[-1] if inners else Const(0, dtypes.I64)
-        total = frame.var(dtypes.I64)
-        current = [
-            *levels[-2],
-            Reduce(axes[-1].symbol, axes[-1].size, levels[-1], [Part(total, "sum", "free", value, start)]),
-        ]
-        for k in range(len(axes) - 2, -1, -1):
-            result = frame.var(dtypes.I64)
-            begin = inners[k - 1] if k else Const(0, dtypes.I64)
-            loop = For(axes[k].symbol, 0, axes[k].size, current, carried=[Carry(inners[k], begin, total, result)])
-            current = [*levels[k], loop]
-            total = result
-        frame.body.extend(current)
-    else:
-        frame.body.extend(flat)
-    (count,) = finish_kernel(low, e, [total], f"k{len(low.kernels)}", origin)
-    return count
-
-
 def _compress(low: Lowering, op: Op) -> None:
     x, mask = op.operands
     origin = origin_of([op])
-    low.frame.body.append(Bind(op.attrs["symbol"], _count(low, mask, origin)))
     memory = low.destination(op.result)
     low.places[op.result] = memory
     e = Evaluator(low, KernelFrame(), {})
@@ -287,7 +251,6 @@ def _compress(low: Lowering, op: Op) -> None:
 def _nonzero(low: Lowering, op: Op) -> None:
     (mask,) = op.operands
     origin = origin_of([op])
-    low.frame.body.append(Bind(op.attrs["symbol"], _count(low, mask, origin)))
     memories = [low.destination(r) for r in op.results]
     low.places.update(zip(op.results, memories, strict=True))
     e = Evaluator(low, KernelFrame(), {})

@@ -26,7 +26,7 @@ from jitgraph.codegen.loops import (
     Swap,
     While,
 )
-from jitgraph.ir.dims import Dim, DimLike, floordiv, mod, symbols
+from jitgraph.ir.dims import Dim, DimLike, floordiv, is_factor, mod, symbols
 from jitgraph.ir.types import IndexMap, Layout, Shape
 
 
@@ -117,9 +117,9 @@ def axis_groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
         a, b = old[left[i]], new[right[j]]
         i, j = i + 1, j + 1
         while a != b:
-            if i < len(left) and (_divides(a, b) or j == len(right)):
+            if i < len(left) and (is_factor(a, b) or j == len(right)):
                 a, i = a * old[left[i]], i + 1
-            elif j < len(right) and (_divides(b, a) or i == len(left)):
+            elif j < len(right) and (is_factor(b, a) or i == len(left)):
                 b, j = b * new[right[j]], j + 1
             else:
                 i, j = len(left), len(right)
@@ -129,23 +129,6 @@ def axis_groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
         source, target = groups.pop() if groups else ([], [])
         groups.append((source + left[i:], target + right[j:]))
     return groups
-
-
-def _divides(a: DimLike, b: DimLike) -> bool:
-    """Whether `a` is a factor of `b` that is seen at once; smaller, for numbers."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a < b
-    if isinstance(b, int):
-        return False
-    if isinstance(a, int):
-        return all(coefficient % a == 0 for _, coefficient in b.terms) if a else False
-    if len(a.terms) > 1:
-        return False
-    (mono, factor), *_ = a.terms
-    return all(
-        coefficient % factor == 0 and all(m.count(atom) >= mono.count(atom) for atom in mono)
-        for m, coefficient in b.terms
-    )
 
 
 def reindex(index: tuple[DimLike, ...], shape: Shape, to: Shape) -> tuple[DimLike, ...]:

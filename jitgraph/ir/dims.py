@@ -539,3 +539,20 @@ def parse_dim(text: str) -> DimLike:
     if at != len(tokens):
         raise ValueError(f"{text!r} is no size")
     return value
+
+
+def is_factor(a: DimLike, b: DimLike) -> bool:
+    """Whether `a` is a factor of `b` that is seen at once (of two numbers: the smaller one), as runs of axes grow."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a < b
+    if isinstance(b, int):
+        return False
+    if isinstance(a, int):
+        return all(coefficient % a == 0 for _, coefficient in b.terms) if a else False
+    if len(a.terms) > 1:
+        return False
+    (mono, factor), *_ = a.terms
+    return all(
+        coefficient % factor == 0 and all(m.count(atom) >= mono.count(atom) for atom in mono)
+        for m, coefficient in b.terms
+    )

@@ -223,7 +223,7 @@ class Site:
     Attributes:
         error: name of the exception class (builtin or of `jitgraph.errors`); "deoptimise" reruns the call in Python.
         message: a format string; `{0}` is the first value operand of the check.
-        call: the Python function behind a `host_call`, or the exception class where `error` names one of the user's.
+        call: the Python function behind a `host_call`, or the `errors.Recipe` of an exception of the user's.
     """
 
     error: str
@@ -356,6 +356,7 @@ class Result:
         dim: for "dim".
         value: for "static".
         tensor: wrap in `Tensor` rather than `ndarray`.
+        read_only: a view that must not be written.
     """
 
     how: Literal["fresh", "argument", "view_of_argument", "view_of_result", "dim", "static"]
@@ -364,3 +365,4 @@ class Result:
     dim: DimLike = 0
     value: Any = None
     tensor: bool = False
+    read_only: bool = False

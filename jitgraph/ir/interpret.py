@@ -51,13 +51,14 @@ def interpret(
     return returned[:fresh], returned[fresh:]
 
 
-def exception_of(site: Site, message: str) -> BaseException:
+def exception_of(site: Site, message: str, values: Sequence[Any] = ()) -> BaseException:
     """The exception a site names: a class of the user's, a builtin or a class of `jitgraph.errors`."""
     error = site.error
     if error == "deoptimise":
         return Deoptimise(message)
-    found = site.call if isinstance(site.call, type) else None
-    found = found or getattr(errors, error, None) or getattr(builtins, error, None)
+    if isinstance(site.call, errors.Recipe):
+        return site.call.make(values)
+    found = getattr(errors, error, None) or getattr(builtins, error, None)
     if not (isinstance(found, type) and issubclass(found, BaseException)):
         raise InternalError(f"a site names {error!r}, which is no exception")
     return found(message)
@@ -274,13 +275,13 @@ def _check(run: Evaluation, op: Op) -> Sequence[Any]:
         site = run.graph.sites[op.attrs["site"]]
         at = tuple(np.argwhere(~np.broadcast_to(holds, holds.shape))[0]) if holds.ndim else ()
         shown = [np.broadcast_to(v, holds.shape)[at] if holds.ndim else v for v in values]
-        raise exception_of(site, site.message.format(*shown))
+        raise exception_of(site, site.message.format(*shown), shown)
     return ()
 
 
 def _raise(run: Evaluation, op: Op) -> Sequence[Any]:
     site = run.graph.sites[op.attrs["site"]]
-    raise exception_of(site, site.message.format(*run.operands(op)))
+    raise exception_of(site, site.message.format(*run.operands(op)), run.operands(op))
 
 
 def _host_call(run: Evaluation, op: Op) -> Sequence[Any]:
@@ -293,7 +294,7 @@ def _host_call(run: Evaluation, op: Op) -> Sequence[Any]:
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for result, x in zip(op.results, outs, strict=True):
         for d, n in zip(result.type.shape, np.shape(x), strict=True):
-            if isinstance(d, Dim) and str(d) not in run.symbols and str(d) in run.graph.symbols:
+            if isinstance(d, Dim) and str(d) in op.attrs.get("binds", ()):
                 run.symbols[str(d)] = n
     return [as_kind(x, r.type) for x, r in zip(outs, op.results, strict=True)]
 

@@ -123,7 +123,7 @@ class OpDef:
         pairs: `pairs(s, types, *operands, **attrs)`: the lowering where an operand or the result is complex; `types`
             are those of the operands, complex ones are pairs of parts (`Scalar.pair`). Elementwise operators without it
             are computed by NumPy.
-        by_numpy: whether results for operands of these types are computed by NumPy itself, called back from machine
+        by_numpy: whether results of such types (of the operands, then of the results) are computed by NumPy itself, called back from machine
             code (`passes/numpy_functions.py`), because `lower` has no code for them. ELEMENTWISE records without
             `lower` always are.
     """
@@ -151,8 +151,11 @@ class OpDef:
         """Whether the operands may change places, bit for bit: of a complex product one of two terms is fused."""
         return Trait.COMMUTATIVE in self.traits and not any(t.dtype.kind == "c" for t in types)
 
-    def needs_numpy(self, types: Sequence[TensorType]) -> bool:
-        """Whether NumPy itself computes the operator for operands of these types: there is no machine code for it."""
+    def needs_numpy(self, types: Sequence[TensorType], attrs: Attrs | None = None) -> bool:
+        """Whether NumPy itself computes the operator for these types (of operands and results)."""
+        function = None if attrs is None else attrs.get("function")
+        if function is not None and REGISTRY[function].needs_numpy(types):  # an operator that applies another one
+            return True
         if self.by_numpy is not None:
             return self.by_numpy(types)
         if Trait.ELEMENTWISE not in self.traits:

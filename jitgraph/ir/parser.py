@@ -405,6 +405,8 @@ class _Parser:
             made["steps"] = self.attr()
         if self.accept("tensor"):
             made["tensor"] = True
+        if self.accept("read_only"):
+            made["read_only"] = True
         return Result(how, **made)  # type: ignore[arg-type]  # one of the words in _HOW
 
     def header_results(self) -> list[Result]:

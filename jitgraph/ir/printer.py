@@ -31,7 +31,7 @@ from jitgraph.source import SourceLoc
 #: Words that attributes use for other things: a size that begins with one is written `dim(...)`.
 RESERVED = frozenset(
     ["nan", "inf", "true", "false", "none", "array", "layout", "type", "complex", "dim", "opaque"]
-    + [dtypes.short_name(d) for d in (*dtypes.COMPILED, dtypes.C64, dtypes.C128)]
+    + [dtypes.short_name(d) for d in dtypes.in_memory()]
 )
 #: Attributes whose strings are names of symbols and print bare.
 SYMBOL_ATTRS = frozenset(["symbol", "index"])
@@ -314,7 +314,7 @@ def _result_text(r: Result) -> str:
         text += f" {r.index}"
     if r.steps:
         text += f" via {attr_text(r.steps)}"
-    return text + (" tensor" if r.tensor else "")
+    return text + (" tensor" if r.tensor else "") + (" read_only" if r.read_only else "")
 
 
 def print_graph(graph: Graph, loc: bool = True) -> str:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.errors import InternalError
+from jitgraph.target import host
 
 _PREDICATES: dict[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal,
@@ -26,8 +27,19 @@ _PREDICATES: dict[str, Callable[[Any, Any], Any]] = {
     "ge": np.greater_equal,
     "uno": lambda a, b: np.isnan(a) | np.isnan(b),
 }
-_NUMPY_NAMES = {"pow": "power"}
+_NUMPY_NAMES = {"pow": "power", "libm.hypot": "hypot"}
 _BY_ELEMENT: dict[str, Callable[[float], float]] = {"erf": math.erf, "erfc": math.erfc}
+
+
+class Pair(NamedTuple):
+    """Complex numbers by their parts."""
+
+    real: Any
+    imag: Any
+
+    @property
+    def dtype(self) -> np.dtype:
+        return dtypes.complex_of(self.real.dtype)
 
 
 class NumpyScalar:
@@ -82,6 +94,12 @@ class NumpyScalar:
     def irem(self, a: Any, b: Any) -> Any:
         self._require_divisor(a, b)
         return np.fmod(a, b)
+
+    def muladd(self, a: Any, b: Any, c: Any) -> Any:
+        return self.fma(a, b, c) if host().has_fma else np.add(np.multiply(a, b), c)
+
+    def pair(self, real: Any, imag: Any) -> Pair:
+        return Pair(real, imag)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """a * b + c rounded once, by exact fractions."""

@@ -60,9 +60,7 @@ def bound_symbols(op: Op) -> Iterator[str]:
             yield name
         elif isinstance(name, tuple):
             yield from name
-    if op.name == "host_call":
-        for d in _dims_of_values(op.results):
-            yield from symbols(d)
+    yield from op.attrs.get("binds", ())
 
 
 class Substitution:

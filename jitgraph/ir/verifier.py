@@ -204,10 +204,7 @@ class _Verifier:
             elif isinstance(value, tuple):
                 self.symbols_bound((d for d in value if isinstance(d, Dim)), op)
         names = (binds,) if isinstance(binds, str) else binds or ()
-        if op.name == "host_call":
-            names = [s for r in op.results for d in r.type.shape for s in symbols(d) if s in self.graph.symbols]
-            names = [s for s in names if self.graph.symbols[s].origin == "value"]
-        for name in names:
+        for name in (*names, *op.attrs.get("binds", ())):
             self.declared(name, op)
             self.bound.add(name)
         for result in op.results:

@@ -13,7 +13,7 @@ import numpy as np
 from jitgraph import dtypes
 from jitgraph.errors import DTypeError
 from jitgraph.ir.opdef import Attrs, Infer, Signature
-from jitgraph.ir.types import Kind, Layout, TensorType
+from jitgraph.ir.types import Kind, Layout, TensorType, python_type
 from jitgraph.ops import pairs as on_pairs
 from jitgraph.ops.families import ELEMENTWISE, broadcast_layout, broadcast_shapes, define, unary
 
@@ -77,6 +77,19 @@ def _exchange(name: str) -> Callable[..., Any]:
 
     return evaluate
 
+
+def _power_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    return Signature((dtypes.C128, dtypes.C128), (python_type("py_complex"),))
+
+
+define(
+    "python_power",
+    "`a ** b` of Python's complex numbers, by Python itself.",
+    _power_infer,
+    lambda a, b: complex(a) ** complex(b),
+    traits=ELEMENTWISE,
+    arity=2,
+)
 
 for _name, _read, _write, _what in (
     ("real", on_pairs.real, on_pairs.with_real, "real"),

@@ -193,12 +193,21 @@ def _pow_vjp(b: Any, ct: Any, y: Any, x: Any, p: Any) -> tuple[Any, Any]:
     return b.mul(ct, b.where(flat, 0.0, slope)), b.mul(ct, b.mul(y, logarithm))
 
 
+def _power(a: Any, b: Any) -> Any:
+    """`**` of scalars is C's pow, `np.power` of arrays a loop of NumPy's own."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.power(a, b)
+    x, y = np.asarray(a)[()], np.asarray(b)[()]
+    return x**y if x.dtype.kind == y.dtype.kind == "f" else np.power(x, y)
+
+
 binary(
     "pow",
     np.power,
     "a ** b. Integers wrap; the front end raises NumPy's error for negative integer exponents.",
     low.power,
     vjp=_pow_vjp,
+    evaluate=_power,
     ulp=1.0,
 )
 

@@ -43,7 +43,7 @@ COMMUTATIVE = ELEMENTWISE | {Trait.COMMUTATIVE}
 MOVEMENT = frozenset({Trait.PURE, Trait.MOVEMENT})
 
 _WEAK: dict[Kind, type] = {"py_int": int, "py_float": float, "py_complex": complex}
-_SUPPORTED = frozenset(dtypes.COMPILED)
+_SUPPORTED = frozenset(dtypes.in_memory())
 
 
 # ------------------------------------------------------------------------------------------------- dtypes and kinds

@@ -15,7 +15,7 @@ from jitgraph import dtypes
 from jitgraph.errors import AxisError, DTypeError
 from jitgraph.ir.opdef import REGISTRY, Attrs, OpDef, Signature
 from jitgraph.ir.types import TensorType, elementwise_layout
-from jitgraph.ops.families import define, fresh_layout, no_gradient
+from jitgraph.ops.families import define, fresh_layout, has_half_or_complex, no_gradient
 from jitgraph.ops.reduce import accumulator_dtype, reduced_type
 
 
@@ -72,6 +72,7 @@ define(
     _fold,
     vjp=no_gradient,
     arity=-1,
+    by_numpy=has_half_or_complex,
 )
 
 
@@ -89,6 +90,7 @@ define(
     _scan_infer,
     lambda x, function, axis: ufunc_of(function).accumulate(x, axis=axis),
     vjp=no_gradient,
+    by_numpy=has_half_or_complex,
 )
 
 
@@ -108,4 +110,5 @@ define(
     lambda x, starts, function, axis: ufunc_of(function).reduceat(x, starts, axis=axis),
     vjp=no_gradient,
     arity=2,
+    by_numpy=has_half_or_complex,
 )

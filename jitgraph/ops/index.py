@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.errors import AxisError, ShapeError
+from jitgraph.ir.dims import DimLike
 from jitgraph.ir.dims import symbol as symbol_dim
 from jitgraph.ir.opdef import Attrs, Signature, Trait
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
@@ -25,9 +26,6 @@ from jitgraph.ops.families import (
     zeros_like,
 )
 from jitgraph.ops.shape import require_fits
-
-#: Binds a symbol, so that it stands where it is as long as the symbol is used.
-_BINDING = frozenset({Trait.MOVEMENT, Trait.BINDS, Trait.OPAQUE})
 
 # ------------------------------------------------------------------------------------------------------ integer index
 
@@ -205,20 +203,26 @@ def select_by_mask(b: Any, x: Any, mask: Any, count: Any) -> Any:
     return b.view(filled, map=IndexMap((count,), (AxisMap(0, 1, 0),)))
 
 
+def _count(attrs: Attrs) -> DimLike:
+    """The number of true elements; a symbol of any name where none is known, as in eager mode."""
+    size: DimLike | None = attrs["size"]
+    return symbol_dim("k") if size is None else size
+
+
 def _compress_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     x, mask = types
     _require_mask(x, mask)
-    return Signature((None, dtypes.BOOL), (TensorType(x.dtype, (symbol_dim(attrs["symbol"]),)),))
+    return Signature((None, dtypes.BOOL), (TensorType(x.dtype, (_count(attrs),)),))
 
 
 define(
     "compress",
-    "x[mask]: the elements under true, in C order; binds the symbol of their number.",
+    "x[mask]: the elements under true, of which there are `size`, in C order.",
     _compress_infer,
-    lambda x, mask, symbol: np.asarray(x)[mask],
-    vjp=lambda b, ct, y, x, mask, symbol: (b.expand(zeros_like(b, x), mask, ct), None),
-    jvp=lambda b, tangents, y, x, mask, symbol: select_by_mask(b, tangents[0], mask, shape_of(y)[0]),
-    traits=_BINDING,
+    lambda x, mask, size: np.asarray(x)[mask],
+    vjp=lambda b, ct, y, x, mask, size: (b.expand(zeros_like(b, x), mask, ct), None),
+    jvp=lambda b, tangents, y, x, mask, size: select_by_mask(b, tangents[0], mask, shape_of(y)[0]),
+    traits=MOVEMENT | {Trait.OPAQUE},
     numpy=(np.ndarray.__getitem__, np.compress, np.extract),
     arity=2,
 )
@@ -268,16 +272,16 @@ def _nonzero_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     require_supported("nonzero", (mask.dtype,))
     if mask.ndim == 0:
         raise ShapeError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.")
-    found = TensorType(dtypes.I64, (symbol_dim(attrs["symbol"]),))
+    found = TensorType(dtypes.I64, (_count(attrs),))
     return Signature((dtypes.BOOL,), (found,) * mask.ndim)
 
 
 define(
     "nonzero",
-    "The indices of the true elements in C order, one array an axis; binds the symbol of their number.",
+    "The indices of the true elements, of which there are `size`, in C order; one array an axis.",
     _nonzero_infer,
-    lambda mask, symbol: np.nonzero(mask),
+    lambda mask, size: np.nonzero(mask),
     vjp=no_gradient,
-    traits=_BINDING,
+    traits=MOVEMENT | {Trait.OPAQUE},
     numpy=(np.nonzero, np.flatnonzero, np.argwhere),
 )

@@ -1,9 +1,9 @@
 """Scalar lowerings of complex numbers, as pairs of real ones: the `pairs` rules of elementwise records.
 
 The bits are NumPy's. Its array loops multiply and square with one fused multiply-add for each part where the CPU has it;
-operators on NumPy scalars and on Python's complex numbers, and products along an axis, do not. So the rules look at
-the types of the operands: kinds other than "array" are such scalars (a ufunc that is called on scalars makes 0-d
-arrays of them first).
+operators on NumPy scalars and on Python's complex numbers, and products along an axis, do not; nor do some loops over what lies
+reversed in memory. So the rules look at the types of the operands: kinds other than "array" are such scalars (a ufunc
+that is called on scalars makes 0-d arrays of them first).
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def are_scalars(types: Types) -> bool:
 
 
 def mul(s: Scalar, types: Types, a: Any, b: Any) -> Any:
-    return plain_product(s, a, b) if are_scalars(types) else _fused_product(s, a, b)
+    if are_scalars(types) or (s.dtype(a) == dtypes.C64 and runs_backwards(types)):
+        return plain_product(s, a, b)
+    return _fused_product(s, a, b)
 
 
 def square(s: Scalar, types: Types, x: Any) -> Any:
@@ -98,8 +100,8 @@ def reciprocal(s: Scalar, types: Types, x: Any) -> Any:
 
 def absolute(s: Scalar, types: Types, x: Any) -> Any:
     """NumPy's vector loop: the larger part times sqrt(1 + ratio^2); C's hypot for scalars and for what lies reversed."""
-    if are_scalars(types) or _runs_backwards(types[0]):
-        return s.call("hypot", x.real, x.imag)
+    if are_scalars(types) or runs_backwards(types):
+        return s.call("libm.hypot", x.real, x.imag)
     real, imag = s.fabs(x.real), s.fabs(x.imag)
     inf, nan, zero, one = (s.like(v, real) for v in (float("inf"), float("nan"), 0, 1))
     infinite = s.or_(s.cmp("eq", real, inf), s.cmp("eq", imag, inf))
@@ -112,11 +114,26 @@ def absolute(s: Scalar, types: Types, x: Any) -> Any:
     return s.select(infinite, inf, found)
 
 
-def _runs_backwards(t: TensorType) -> bool:
-    """Whether the whole array is one run of elements with a negative stride."""
-    axes = [k for k in t.layout.order if t.shape[k] != 1]
-    last = len(t.layout.order) - 1
-    return bool(axes) and all(k in t.layout.negative for k in axes) and all(at == last for at in t.layout.breaks)
+def runs_backwards(types: Types) -> bool:
+    """Whether NumPy goes over the operands in one run, with a negative stride for one of them.
+
+    Loops for which it does take no vectors: those of complex64 products and of absolute values. More than one axis that
+    cannot be merged is another matter: there the operands are buffered.
+    """
+    runs: dict[tuple[int, ...], None] = {}
+    backwards = False
+    ndim = max(t.ndim for t in types)
+    for t in types:
+        axes = [k for k in t.layout.order if t.shape[k] != 1]
+        if not axes:
+            continue
+        negative = [k in t.layout.negative for k in axes]
+        last = len(t.layout.order) - 1
+        if t.layout.zero or any(at != last for at in t.layout.breaks) or len(set(negative)) > 1:
+            return False
+        backwards |= negative[0]
+        runs[tuple(k + ndim - t.ndim for k in axes)] = None
+    return backwards and len(runs) == 1
 
 
 def conj(s: Scalar, types: Types, x: Any) -> Any:

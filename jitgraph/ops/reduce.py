@@ -1,8 +1,9 @@
 """Reductions over axes, extremes' positions, and running sums.
 
 `axes` are sorted axis numbers, none negative. Sums and products of bools and small integers run in the default integer,
-as in NumPy. The order of a float sum follows from the operand's layout: see `reduction_plan`. The gradient of a maximum
-is shared equally among ties, as in JAX.
+as in NumPy; with the attribute `dtype` they cast each element to it on the way. They take the value to start from
+as a second operand (the last one of `reduce_sum_where`). The order of a float sum follows from the operand's layout:
+see `reduction_plan`. The gradient of a maximum is shared equally among ties, as in JAX.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.errors import AxisError, DTypeError
+from jitgraph.errors import AxisError, DTypeError, ShapeError
 from jitgraph.ir.opdef import Attrs, Infer, Signature, Trait
 from jitgraph.ir.types import Shape, TensorType, elementwise_layout
 from jitgraph.ops.families import (
@@ -24,6 +25,7 @@ from jitgraph.ops.families import (
     expand,
     fresh_layout,
     has_half,
+    has_half_or_complex,
     no_gradient,
     require_supported,
     reverse_map,
@@ -48,8 +50,10 @@ def accumulator_dtype(name: str, ufunc: np.ufunc, dtype: np.dtype) -> np.dtype:
     return found
 
 
-def reduced_type(x: TensorType, axes: Sequence[int], keepdims: bool, dtype: np.dtype) -> TensorType:
-    """The type of a reduction's result: the kept axes keep their order in memory, as in NumPy.
+def reduced_type(
+    x: TensorType, axes: Sequence[int], keepdims: bool, dtype: np.dtype, mask: TensorType | None = None
+) -> TensorType:
+    """The type of a reduction's result: the kept axes keep their order in memory, as in NumPy (that of `mask` counts).
 
     Raises:
         AxisError: an axis is out of range.
@@ -67,10 +71,19 @@ def reduced_type(x: TensorType, axes: Sequence[int], keepdims: bool, dtype: np.d
         number = {k: i for i, k in enumerate(kept)}
     if not shape:
         return TensorType(dtype, (), "np_scalar")
-    if x.layout.is_c:
+    if x.layout.is_c and mask is None:
         return TensorType(dtype, shape)
-    order = [number[k] for k in elementwise_layout(x.ndim, (x,)).order if k in number]
+    order = [number[k] for k in elementwise_layout(x.ndim, (x,) if mask is None else (x, mask)).order if k in number]
     return TensorType(dtype, shape, "array", fresh_layout(order, shape))
+
+
+def _by_numpy_in(name: str) -> Callable[[Sequence[TensorType]], bool]:
+    """What NumPy itself reduces: complex numbers go by their parts in sums, by their truth in any and all."""
+    if name in ("reduce_any", "reduce_all"):
+        return has_half
+    if name == "reduce_sum":  # of real numbers with a complex total NumPy takes buffers of its own
+        return lambda types: has_half(types) or (types[-1].dtype.kind == "c" and types[0].dtype != types[-1].dtype)
+    return has_half_or_complex
 
 
 def _reduction(
@@ -84,19 +97,43 @@ def _reduction(
     linear: bool = False,
 ) -> None:
     def infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-        (x,) = types
-        dtype = accumulator_dtype(name, ufunc, x.dtype)
-        return Signature((dtype,), (reduced_type(x, attrs["axes"], attrs.get("keepdims", False), dtype),))
+        x, *initial = types
+        cast_to = attrs.get("dtype")
+        dtype = accumulator_dtype(name, ufunc, x.dtype) if cast_to is None else cast_to
+        result = reduced_type(x, attrs["axes"], attrs.get("keepdims", False), dtype)
+        return Signature((None if cast_to is not None else dtype, *(dtype for _ in initial)), (result,))
 
-    def evaluate(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-        return ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims)
+    def evaluate(
+        x: Any, initial: Any = None, *, axes: tuple[int, ...], keepdims: bool = False, dtype: Any = None
+    ) -> Any:
+        given = {} if initial is None else {"initial": np.asarray(initial)[()]}
+        return ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims, dtype=dtype, **given)
 
-    names = (*numpy, ufunc.reduce)
-    define(name, doc, infer, evaluate, vjp=vjp, jvp=jvp, traits=REDUCTION, numpy=names, linear=linear, by_numpy=has_half)
+    define(
+        name,
+        doc,
+        infer,
+        evaluate,
+        vjp=vjp,
+        jvp=jvp,
+        traits=REDUCTION,
+        numpy=(*numpy, ufunc.reduce),
+        linear=linear,
+        arity=-1,
+        by_numpy=_by_numpy_in(name),
+    )
 
 
-def _sum_vjp(b: Any, ct: Any, y: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool = False) -> tuple[Any]:
-    return (expand(b, ct, shape_of(x), axes, keepdims),)
+def _whole(b: Any, ct: Any) -> Any:
+    """The cotangent of the value that every result starts from."""
+    rank = len(shape_of(ct))
+    return b.reduce_sum(ct, axes=tuple(range(rank)), keepdims=False) if rank else ct
+
+
+def _sum_vjp(
+    b: Any, ct: Any, y: Any, x: Any, *initial: Any, axes: tuple[int, ...], keepdims: bool = False, dtype: Any = None
+) -> tuple[Any, ...]:
+    return (expand(b, ct, shape_of(x), axes, keepdims), *(_whole(b, ct) for _ in initial))
 
 
 def _prod_slope(b: Any, y: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -110,12 +147,73 @@ def _prod_slope(b: Any, y: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -
     return b.where(alone, rest, b.where(zero, 0.0, b.div(expand(b, y, shape, axes, keepdims), filled)))
 
 
-def _prod_vjp(b: Any, ct: Any, y: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool = False) -> tuple[Any]:
-    return (b.mul(expand(b, ct, shape_of(x), axes, keepdims), _prod_slope(b, y, x, axes, keepdims)),)
+def _plain_prod(
+    b: Any, x: Any, initial: Sequence[Any], axes: tuple[int, ...], keepdims: bool, dtype: Any
+) -> tuple[Any, Any]:
+    """`x` in the dtype of the product, and its product without the value to start from (None: that is `y`)."""
+    if dtype is not None:
+        x = b.cast(x, dtype=dtype)
+    return x, b.reduce_prod(x, axes=axes, keepdims=keepdims) if initial else None
 
 
-def _prod_jvp(b: Any, tangents: Any, y: Any, x: Any, *, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-    return b.reduce_sum(b.mul(tangents[0], _prod_slope(b, y, x, axes, keepdims)), axes=axes, keepdims=keepdims)
+def _prod_vjp(
+    b: Any, ct: Any, y: Any, x: Any, *initial: Any, axes: tuple[int, ...], keepdims: bool = False, dtype: Any = None
+) -> tuple[Any, ...]:
+    x, own = _plain_prod(b, x, initial, axes, keepdims, dtype)
+    slope = _prod_slope(b, y if own is None else own, x, axes, keepdims)
+    starts = tuple(_whole(b, b.mul(ct, own)) for _ in initial)
+    inner = b.mul(ct, initial[0]) if initial else ct
+    return (b.mul(expand(b, inner, shape_of(x), axes, keepdims), slope), *starts)
+
+
+def _prod_jvp(
+    b: Any,
+    tangents: Any,
+    y: Any,
+    x: Any,
+    *initial: Any,
+    axes: tuple[int, ...],
+    keepdims: bool = False,
+    dtype: Any = None,
+) -> Any:
+    x, own = _plain_prod(b, x, initial, axes, keepdims, dtype)
+    total = None
+    if tangents[0] is not None:
+        slope = _prod_slope(b, y if own is None else own, x, axes, keepdims)
+        total = b.reduce_sum(b.mul(tangents[0], slope), axes=axes, keepdims=keepdims)
+        total = b.mul(total, initial[0]) if initial else total
+    if initial and tangents[1] is not None:
+        part = b.mul(own, tangents[1])
+        total = part if total is None else b.add(total, part)
+    return total
+
+
+def _masked_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    x, mask, *initial = types
+    cast_to = attrs.get("dtype")
+    dtype = accumulator_dtype("reduce_sum_where", np.add, x.dtype) if cast_to is None else cast_to
+    if mask.shape != x.shape:
+        raise ShapeError(f"the mask has shape {mask.shape}, the array {x.shape}")
+    result = reduced_type(x, attrs["axes"], attrs.get("keepdims", False), dtype, mask)
+    return Signature((None if cast_to is not None else dtype, dtypes.BOOL, *(dtype for _ in initial)), (result,))
+
+
+def _masked_sum(
+    x: Any, mask: Any, initial: Any = None, *, axes: tuple[int, ...], keepdims: bool = False, dtype: Any = None
+) -> Any:
+    given = {} if initial is None else {"initial": np.asarray(initial)[()]}
+    return np.add.reduce(x, axis=tuple(axes), keepdims=keepdims, dtype=dtype, where=mask, **given)
+
+
+def _masked_sum_vjp(
+    b: Any, ct: Any, y: Any, x: Any, mask: Any, *initial: Any, axes: tuple[int, ...], keepdims: bool = False,
+    dtype: Any = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    return (
+        b.where(mask, expand(b, ct, shape_of(x), axes, keepdims), 0.0),
+        None,
+        *(_whole(b, ct) for _ in initial),
+    )
 
 
 def _extreme_share(b: Any, y: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> tuple[Any, Any]:
@@ -135,6 +233,45 @@ def _extreme_jvp(b: Any, tangents: Any, y: Any, x: Any, *, axes: tuple[int, ...]
 
 
 _reduction("reduce_sum", np.add, "Sum over axes, in NumPy's order.", _sum_vjp, (np.sum,), linear=True)
+define(
+    "reduce_sum_where",
+    "Sum over axes of the elements under a mask, in NumPy's order: stretch by stretch.",
+    _masked_infer,
+    _masked_sum,
+    vjp=_masked_sum_vjp,
+    traits=REDUCTION,
+    linear=True,
+    arity=-1,
+    by_numpy=has_half_or_complex,
+)
+
+
+def _sum_of_parts(x: Any, initial: Any = None, *, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+    """The real part of the sum of complex numbers that lie as `x` does."""
+    flips = tuple(slice(None, None, -1 if step < 0 else 1) for step in x.strides)
+    once = tuple(slice(0, 1 if step == 0 else None) for step in x.strides)
+    numbers = x[flips][once].astype(dtypes.complex_of(x.dtype), order="K")
+    wide = np.broadcast_to(numbers, x.shape)[flips]
+    given = {} if initial is None else {"initial": numbers.dtype.type(np.asarray(initial)[()])}
+    return np.add.reduce(wide, axis=tuple(axes), keepdims=keepdims, **given).real
+
+
+def _parts_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    x, *initial = types
+    result = reduced_type(x, attrs["axes"], attrs.get("keepdims", False), x.dtype)
+    return Signature((None, *(x.dtype for _ in initial)), (result,))
+
+
+define(
+    "reduce_sum_parts",
+    "Sum over axes of the real (or imaginary) parts of complex numbers, in NumPy's order for these.",
+    _parts_infer,
+    _sum_of_parts,
+    vjp=_sum_vjp,
+    traits=REDUCTION,
+    linear=True,
+    arity=-1,
+)
 _reduction("reduce_prod", np.multiply, "Product over axes, one by one.", _prod_vjp, (np.prod,), jvp=_prod_jvp)
 _reduction("reduce_max", np.maximum, "Greatest element; NaN wins.", _extreme_vjp, (np.max,), jvp=_extreme_jvp)
 _reduction("reduce_min", np.minimum, "Least element; NaN wins.", _extreme_vjp, (np.min,), jvp=_extreme_jvp)
@@ -167,7 +304,7 @@ for _name, _function, _what in (("argmax", np.argmax, "greatest"), ("argmin", np
         _position(_function),
         vjp=no_gradient,
         numpy=(_function,),
-        by_numpy=has_half,
+        by_numpy=has_half_or_complex,
     )
 
 
@@ -234,5 +371,5 @@ define(
     vjp=_cumprod_vjp,
     jvp=_cumprod_jvp,
     numpy=(np.cumprod, np.multiply.accumulate),
-    by_numpy=has_half,
+    by_numpy=has_half_or_complex,
 )

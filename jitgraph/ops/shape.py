@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph.errors import AxisError, ShapeError
-from jitgraph.ir.dims import DimLike
+from jitgraph.ir.dims import DimLike, is_factor
 from jitgraph.ir.opdef import Attrs, Signature
 from jitgraph.ir.types import AxisMap, IndexMap, Layout, Shape, TensorType, c_layout
 from jitgraph.ops.families import (
@@ -114,10 +114,10 @@ def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
         left, right = x.shape[old[i]], shape[new[j]]
         i, j = i + 1, j + 1
         while left != right:
-            if _divides(left, right) and i < len(old):
+            if is_factor(left, right) and i < len(old):
                 left, i = left * x.shape[old[i]], i + 1
                 olds.append(old[i - 1])
-            elif _divides(right, left) and j < len(new):
+            elif is_factor(right, left) and j < len(new):
                 right, j = right * shape[new[j]], j + 1
                 news.append(new[j - 1])
             else:
@@ -142,33 +142,6 @@ def continues(x: TensorType, a: int, b: int) -> bool:
     if second < first or gap or any(x.shape[k] != 1 for k in between):
         return False
     return (a in x.layout.zero) == (b in x.layout.zero)
-
-
-def reshape_is_view(x: TensorType, shape: Shape, decide: Callable[[str, DimLike, DimLike], bool]) -> bool:
-    """Whether `x.reshape(shape)` is a view for the sizes at hand, which `decide` compares (under guards).
-
-    What `reshape_view_layout` finds for all sizes, this finds for some: an axis of size 6 as axes of sizes 2 and 3.
-    """
-    if x.layout.is_c:
-        return True
-    old = [k for k, d in enumerate(x.shape) if not decide("==", d, 1)]
-    i = j = 0
-    while i < len(old) and j < len(shape):
-        olds, left, right = [old[i]], x.shape[old[i]], shape[j]
-        i, j = i + 1, j + 1
-        while not decide("==", left, right):
-            if decide("<", left, right):
-                if i == len(old):
-                    return False
-                left, i = left * x.shape[old[i]], i + 1
-                olds.append(old[i - 1])
-            else:
-                if j == len(shape):
-                    return False
-                right, j = right * shape[j], j + 1
-        if not _continue_in_c_order(x, olds):
-            return False
-    return True
 
 
 def _reshaped(x: TensorType, shape: Shape, runs: list[tuple[list[int], list[int]]]) -> Layout:
@@ -196,13 +169,6 @@ def _reshaped(x: TensorType, shape: Shape, runs: list[tuple[list[int], list[int]
     whole = canonical_order([*order, *(k for k, d in enumerate(shape) if d == 1)], shape)
     breaks = tuple(k for k, axis in enumerate(whole) if axis in broken)
     return Layout(whole, breaks, tuple(sorted(negative)), tuple(sorted(zero)))
-
-
-def _divides(a: DimLike, b: DimLike) -> bool:
-    """Whether a run with the product `a` has to grow to reach `b`, as far as the sizes show it."""
-    if isinstance(a, int):
-        return not isinstance(b, int) or a < b
-    return not isinstance(b, int) and a * (b // a) == b
 
 
 def _reshape_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:

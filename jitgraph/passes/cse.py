@@ -91,7 +91,7 @@ def op_key(op: Op) -> tuple[Any, ...]:
     """Equal for ops that compute the same values."""
     operands = [id(v) for v in op.operands]
     if Trait.REDUCTION in op.defn.traits:  # `keepdims` changes the shape only
-        return (op.defn.name, *operands, op.attrs["axes"])
+        return (op.defn.name, *operands, op.attrs["axes"], op.attrs.get("dtype"))
     if len(operands) == 2 and Trait.COMMUTATIVE in op.defn.traits and operands[0] > operands[1]:
         if op.defn.commutes([v.type for v in op.operands]):
             operands.reverse()

@@ -237,7 +237,7 @@ class _Fuser:
         base = access(op.operands[1], op.operands[1].type.shape).base
         space, target = target_of(op)
         readers = {g.find() for g in self.readers.get(base, ())}
-        return [g for g in readers if g.domain and any(self.reads_elsewhere(member, base, space, target) for member in g.ops)]
+        return [g for g in readers if g.domain and any(self.reads_elsewhere(o, base, space, target) for o in g.ops)]
 
     def reads_elsewhere(self, op: Op, base: Value, space: Space, target: IndexMap) -> bool:
         if any(access(v, v.type.shape).base is base for v in elsewhere_of(op)):

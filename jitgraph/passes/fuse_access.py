@@ -95,8 +95,8 @@ def captured(op: Op) -> dict[Value, None]:
 class Access:
     """An operand as seen from the op: element `map(i)` of `base` at index i of the domain.
 
-    `map` None is the same element; `opaque` is an access that is no affine map: then `map` is one of what `base` is seen
-    as through the views and reshapes `space`.
+    `map` None is the same element; `opaque` is an access that is no affine map: then `map` is one of what `base` is
+    seen as through the views and reshapes `space`.
     """
 
     base: Value

@@ -22,7 +22,7 @@ def numpy_functions(graph: Graph, *, bounded: bool = False) -> bool:
     Args:
         bounded: also the elementwise ops with an error bound.
     """
-    found = [op for op in graph.walk() if by_numpy(op) or (bounded and op.defn.ulp > 0 and _is_elementwise(op))]
+    found = [op for op in graph.walk() if by_numpy(op) or (bounded and _is_bounded(op))]
     for op in found:
         _to_host(graph, op)
     if found:
@@ -32,11 +32,13 @@ def numpy_functions(graph: Graph, *, bounded: bool = False) -> bool:
 
 def by_numpy(op: Op) -> bool:
     """Whether machine code cannot compute `op`."""
-    return op.defn.needs_numpy([v.type for v in op.operands])
+    return op.defn.needs_numpy([v.type for v in (*op.operands, *op.results)], op.attrs)
 
 
-def _is_elementwise(op: Op) -> bool:
-    return op.defn.has(Trait.ELEMENTWISE)
+def _is_bounded(op: Op) -> bool:
+    """Whether the bits of an elementwise op, or of a fold by one, may differ from NumPy's."""
+    applied = REGISTRY[op.attrs["function"]] if "function" in op.attrs else op.defn
+    return applied.ulp > 0 and applied.has(Trait.ELEMENTWISE)
 
 
 def _to_host(graph: Graph, op: Op) -> None:

@@ -16,6 +16,7 @@ from jitgraph.ir.graph import Graph
 from jitgraph.ir.verifier import verify as verify_graph
 from jitgraph.passes.bufferize import bufferize
 from jitgraph.passes.canonicalise import canonicalise
+from jitgraph.passes.complex_sums import complex_sums
 from jitgraph.passes.control_flow import control_flow
 from jitgraph.passes.cse import cse
 from jitgraph.passes.dce import dce
@@ -46,6 +47,7 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("unify_sizes", unify_sizes),
+    Pass("complex_sums", complex_sums, required=True),
     Pass("canonicalise", canonicalise, after={"unify_sizes": "views between equal sizes are seen to be none"}),
     Pass("fold", fold, after={"canonicalise": "constants stand on the right, views are composed"}),
     Pass("simplify", simplify, after={"fold": "laws look for constants"}),

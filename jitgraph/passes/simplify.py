@@ -172,9 +172,9 @@ def abs_of_signed(op: Op, b: Builder) -> Value | None:
 
 @RULES.rule("square")
 def square_of_signed(op: Op, b: Builder) -> Value | None:
-    """square(-x) = square(abs(x)) = square(x)"""
+    """square(-x) = square(abs(x)) = square(x) for real x"""
     inner = op.operands[0].producer
-    if inner is None or inner.name not in ("neg", "abs"):
+    if inner is None or inner.name not in ("neg", "abs") or _kind(inner) == "c":
         return None
     return _emit(b, "square", op, inner.operands[0])
 
@@ -196,11 +196,16 @@ _POWERS = {2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}
 
 @RULES.rule("pow")
 def pow_special(op: Op, b: Builder) -> Value | None:
-    """x ** 2 = square(x), x ** 0.5 = sqrt(x), x ** -1 = 1 / x for scalar exponents: NumPy computes them so"""
+    """x ** 2 = square(x), x ** 0.5 = sqrt(x), x ** -1 = 1 / x for scalar exponents: NumPy computes them so
+
+    Square roots of arrays only, and not of float16, where C's pow has another zero and infinity.
+    """
     exponent = _number(op, 1)
     if exponent is None or op.operands[1].type.ndim or _whole(op, 0) is None or op.result.type.kind == "py_float":
         return None
     name = _POWERS.get(float(exponent)) if _kind(op) == "f" else "square" if exponent == 2 else None
+    if name == "sqrt" and (op.result.type.kind != "array" or op.result.type.dtype == dtypes.F16):
+        return None
     return _emit(b, name, op, op.operands[0]) if name is not None else None
 
 
@@ -402,7 +407,7 @@ def tests_of_integers(op: Op, b: Builder) -> Value | None:
 def reduce_nothing(op: Op, b: Builder) -> Value | None:
     """a reduction over no axes = its operand, cast"""
     x = op.operands[0]
-    if op.attrs["axes"] or x.type.shape != op.result.type.shape:
+    if op.attrs["axes"] or x.type.shape != op.result.type.shape or len(op.operands) > 1:
         return None
     if x.type.dtype == op.result.type.dtype:
         return x

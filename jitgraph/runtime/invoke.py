@@ -437,9 +437,8 @@ class Executable:
 
 def error_of(site: Site, values: Sequence[Any]) -> Exception:
     """The exception that `site` describes, with the user's line; one that the user raises is as the user made it."""
-    if isinstance(site.call, type):
-        raised: Exception = site.call(site.message.format(*values))
-        return raised
+    if isinstance(site.call, errors.Recipe):
+        return site.call.make(values)  # type: ignore[return-value]  # an Exception, as the user raised one
     kind: Any = getattr(errors, site.error, None) or getattr(builtins, site.error, RuntimeError)
     error: Exception = kind(errors.describe(site.message.format(*values), site.loc))
     return error

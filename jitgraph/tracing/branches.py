@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from jitgraph import errors
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.source import SourceLoc
@@ -16,6 +17,7 @@ from jitgraph.tensor import Storage, lift, set_version
 from jitgraph.tracing.capture_mode import frame_of
 from jitgraph.tracing.merging import Merge, caller_scope
 from jitgraph.tracing.regions import Opened, Regions, defined_in, discard, is_cheap, is_the_users, message_of, splice
+from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo
 
 
@@ -27,6 +29,7 @@ class Raised:
     message: str
     values: list[Value]
     place: SourceLoc | None
+    recipe: Any
 
 
 @dataclass(slots=True)
@@ -46,7 +49,7 @@ class Branch:
 
     traced = True
 
-    def __init__(self, regions: Regions, predicate: Value, info: BranchInfo) -> None:
+    def __init__(self, regions: Regions, predicate: Value, info: BranchInfo, key: Any = None) -> None:
         self.regions = regions
         self.predicate = predicate
         self.info = info
@@ -58,6 +61,8 @@ class Branch:
         self.order = regions.mode.next_order()
         self.place = regions.mode.locate()
         self.results: dict[str, Any] = {}
+        #: The branch's name, if one side may be assumed in its place: a call can turn back before it.
+        self.settle = key if regions.mode.can_rerun() else None
 
     def enter(self, names: dict[str, Any]) -> None:
         self.begin(caller_scope(names))
@@ -92,12 +97,14 @@ class Branch:
         assert opened is not None
         side = self.sides[-1]
         if not is_the_users(error):
+            if self.settle is not None and isinstance(error, errors.TraceError):
+                raise Restart(settle=self.settle) from None
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
         mode = self.regions.mode
-        message, shown = message_of(error, mode)
-        side.raised = Raised(type(error), message, [lift(mode, x) for x in shown], frame_of(error)[1])
+        message, shown, recipe = message_of(error, mode)
+        side.raised = Raised(type(error), message, [lift(mode, x) for x in shown], frame_of(error)[1], recipe)
         if any(s.origin is not None for s, _ in mode.journal[opened.journal :]):
             self.regions.failed = None
             mode.fail(
@@ -111,6 +118,14 @@ class Branch:
 
     def end(self, scope: Any) -> None:
         """A side is traced: remember what it left behind."""
+        try:
+            self._end(scope)
+        except errors.TraceError:
+            if self.settle is not None:
+                raise Restart(settle=self.settle) from None
+            raise
+
+    def _end(self, scope: Any) -> None:
         side = self.sides[-1]
         side.scope = scope
         if self.inline:  # the frame still has what the side that raises bound
@@ -149,12 +164,14 @@ class Branch:
         plain = not any(op.defn.has(Trait.ORDERED) or op.regions for op in side.block.ops())
         plain = plain and not any(defined_in(v, side.block) for v in raised.values)
         if mode.is_handled(raised.kind):  # the user's `except` is left to Python
+            if self.settle is not None:
+                raise Restart(settle=self.settle)
             discard(side.block)
             if not holds:
                 condition = mode.builder.apply(REGISTRY["logical_not"], condition)[0]
             mode.check(condition, mode.rerun_site(raised.kind.__name__), f"{raised.kind.__name__} is handled in Python")
             return
-        site = Site(raised.kind.__name__, raised.message, raised.place or self.place, raised.kind)
+        site = Site(raised.kind.__name__, raised.message, raised.place or self.place, raised.recipe)
         if plain:
             discard(side.block)
             if not holds:
@@ -186,7 +203,7 @@ class Branch:
         assert raised is not None
         discard(self.sides[1].block)
         mode.builder.graph.sites.append(
-            Site(raised.kind.__name__, raised.message, raised.place or self.place, raised.kind)
+            Site(raised.kind.__name__, raised.message, raised.place or self.place, raised.recipe)
         )
         never = mode.builder.constant(False)
         mode.emit_effect("check", [never], site=len(mode.builder.graph.sites) - 1)
@@ -201,7 +218,7 @@ class Branch:
         def is_outer(storage: Storage) -> bool:
             return not (defined_in(storage.value, a.block) or defined_in(storage.value, b.block))
 
-        merge = Merge(mode, (a.block, b.block), is_outer, (a.storages, b.storages), (a.born, b.born))
+        merge = Merge(mode, (a.block, b.block), is_outer, (a.storages, b.storages), (a.born, b.born), self.settle)
         plans: dict[str, Callable[[Any], Any]] = {}
         for name in self.info.names:
             value_b = self.before.get(name) if name in self.info.kept else b.scope.get(name)

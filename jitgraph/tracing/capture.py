@@ -23,7 +23,7 @@ from jitgraph.config import config
 from jitgraph.ir import builder as ir_builder
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import DimLike, symbol
-from jitgraph.ir.graph import Graph, Symbol, Value
+from jitgraph.ir.graph import Graph, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.pytree import TreeDef
 from jitgraph.source import SourceLoc
@@ -43,7 +43,7 @@ from jitgraph.tracing.leaves import (
     type_of_leaf,
 )
 from jitgraph.tracing.outside import Outside
-from jitgraph.tracing.regions import sweep
+from jitgraph.tracing.regions import is_the_users, message_of, sweep
 from jitgraph.tracing.reruns import settle_reruns
 from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer
@@ -163,11 +163,18 @@ def trace(
     spec = spec or CallSpec(fn, options.static_argnames)
     leaves, tree = spec.flatten(args, kwargs)
     decisions = _Decisions()
+    first: errors.TraceError | None = None
     for _ in range(_RESTARTS):
+        capture = _Capture(fn, options, spec, leaves, tree, decisions, (args, kwargs), path)
         try:
-            return _Capture(fn, options, spec, leaves, tree, decisions, (args, kwargs), path).run()
+            return capture.run()
         except Restart as restart:
             decisions.add(restart)
+        except errors.TraceError as error:  # perhaps this call goes another way
+            first = first or error
+            if len(capture.mode.assumed) <= len(path):
+                raise first from None
+            path = (*capture.mode.assumed[:-1], not capture.mode.assumed[-1])
     raise errors.InternalError(f"the trace of {fn} restarts for ever")
 
 
@@ -328,20 +335,37 @@ class _Capture:
                 if self.tracer.regions.abandoned:
                     sweep(self.graph)
                 return self._finish(result)
-        except errors.TraceError as error:
+        except (errors.TraceError, errors.InternalError, Restart) as error:
+            if not isinstance(error, errors.TraceError):
+                raise
             raise _at_user_line(error).with_traceback(error.__traceback__) from error.__cause__
-        except (errors.InternalError, Restart):
-            raise
-        except errors.JitgraphError as error:
+        except Exception as error:
+            if mode.assumed and is_the_users(error):
+                with use_mode(mode):
+                    return self._raising(error)
+            if not isinstance(error, errors.JitgraphError):
+                self._note_effects(error)
+                raise
             located = _at_user_line(error).with_traceback(error.__traceback__)
             self._note_effects(located)
             raise located from error.__cause__
-        except Exception as error:
-            self._note_effects(error)
-            raise
         finally:
             ir_builder._current.reset(token)
             mode.closed = True
+
+    def _raising(self, error: Exception) -> Trace:
+        """The function raises if what was assumed of data holds: a graph that does so."""
+        mode = self.mode
+        if isinstance(error, errors.JitgraphError):
+            error = _at_user_line(error)
+        mode.blocks[:] = [self.graph.body]
+        mode.builder.at_end(self.graph.body)
+        message, shown, recipe = message_of(error, mode)
+        self.graph.sites.append(Site(type(error).__name__, message, frame_of(error)[1], recipe))
+        values = [mode.builder.constant(False), *(lift(mode, x) for x in shown)]
+        mode.emit_effect("check", values, site=len(self.graph.sites) - 1)
+        sweep(self.graph)
+        return self._finish(None)
 
     def _note_effects(self, error: Exception) -> None:
         """Mark an error of the function's own behind something that it changes outside, or may raise before."""
@@ -374,6 +398,7 @@ class _Capture:
     # --- results
 
     def _finish(self, result: Any) -> Trace:
+        self.mode.definition = SourceLoc.of_definition(self.fn)
         values, out_tree = self.outside.flatten(result)
         replays: list[Replay] = []
         for place, value in self._stores():
@@ -391,7 +416,7 @@ class _Capture:
                 lift(self.mode, make(s))  # a stale argument: says so
         writes = tuple(s.origin for s in written if s.origin is not None)
         self.mode.builder.emit(REGISTRY["return"], [*returned, *(s.value for s in written)], (), {"mutates": writes})
-        settle_reruns(self.graph)
+        settle_reruns(self.graph, stores=bool(replays))
         hidden = sorted(self.outside.hidden, key=lambda h: h.index)
         hidden, names = prune(self.graph, hidden, self.names)
         self.graph.hidden = [h.name for h in hidden]

@@ -21,24 +21,10 @@ from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor
 from jitgraph.tracing import host
 from jitgraph.tracing.globals import TraceGlobals
+from jitgraph.tracing.restart import Restart
 
 if TYPE_CHECKING:
     from jitgraph.tracing.outside import Outside
-
-
-class Restart(BaseException):  # no error: the trace begins anew, knowing more; user code must not catch it
-    """Trace again with this decision made.
-
-    Attributes:
-        static_leaf: number of an argument leaf whose value Python needs: baked in, under a guard.
-        lift: path of a Python number outside that the function also stores: a hidden argument instead of a guard.
-        fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
-        settle: a branch (see `Regions.settled`) whose sides do not fit one graph: one of them is assumed.
-    """
-
-    def __init__(self, static_leaf: int = -1, lift: str = "", fix: str = "", settle: Any = None) -> None:
-        super().__init__(static_leaf, lift, fix)
-        self.static_leaf, self.lift, self.fix, self.settle = static_leaf, lift, fix, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +96,12 @@ class CaptureMode(TraceMode):
         self.shown: list[Tensor] = []
         #: Exception classes that the user's `try` statements around handle.
         self.handled: list[tuple[type[BaseException], ...]] = []
+        #: Scalars whose kind depends on the path: the joined value to its `kinds.Tag`.
+        self.kinds: dict[Value, Any] = {}
+        #: Integers that a loop carries from a small constant on, and that nothing computes with while their kind is open.
+        self.small: set[Value] = set()
+        #: Where the function is defined: the place of what happens when it has returned.
+        self.definition: SourceLoc | None = None
         #: Branches of which one side is assumed, by `Regions.key_of`.
         self.settled: set[Any] = set()
         #: Answers to `assume`, in order: those that calls of the compiled code gave; further ones are True.
@@ -123,6 +115,9 @@ class CaptureMode(TraceMode):
         self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
         #: Storages that may share memory with others on one path: (they, those others).
         self._watched: list[tuple[Storage, list[Storage]]] = []
+
+    def fail(self, what: str, remedy: str = "") -> NoReturn:
+        raise errors.TraceError(errors.describe(what, self.locate() or self.definition, remedy=remedy))
 
     def watch(self, storage: Storage, sources: list[Storage]) -> None:
         """`storage` holds a value that is, on some path, the memory of `sources`: neither may be written any more."""
@@ -184,7 +179,7 @@ class CaptureMode(TraceMode):
         return symbol(name)
 
     def concrete(self, x: Tensor, wanted: str) -> Any:
-        if wanted == "format" and len(self.blocks) > 1 and not x.type.shape and x.type.kind != "array":
+        if wanted == "format" and (len(self.blocks) > 1 or self.assumed) and x.type.kind != "array":
             return Shown(self, x)
         value = x._storage.value
         if (
@@ -210,6 +205,10 @@ class CaptureMode(TraceMode):
         if self.handled and error != "deoptimise":
             kind = getattr(errors, error, None) or getattr(builtins, error, None)
             if isinstance(kind, type) and self.is_handled(kind):
+                if self.can_rerun():
+                    if not self.assume(condition, f"{error} handled by `try`"):
+                        raise kind(message)
+                    return
                 error = self.rerun_site(error)
         super().check(condition, error, message, *values)
 
@@ -272,22 +271,31 @@ class CaptureMode(TraceMode):
         return self.no_form(name, args, kwargs)
 
     def no_form(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function of which nothing is known meets a traced value: a TraceError."""
+        """A NumPy function without a form here meets a traced value.
+
+        Raises:
+            TraceError: with the reason, if one is known.
+        """
+        why = host.REFUSED.get(name.removeprefix("np."))
+        if why is not None:
+            self.fail(
+                f"{name} has no compiled form: {why}",
+                "keep it outside the jitted function, wrap it with jg.host, or use @jit(fallback='eager').",
+            )
         return super().unsupported(name, args, kwargs)
 
     def constant_value(self, value: Any) -> Value:
         return self.builder.constant(value)
 
-    def emit_host(self, site: int, operands: Sequence[Value], types: Sequence[Any], effects: bool) -> tuple[Value, ...]:
-        """A call of the Python function behind `site`."""
+    def emit_host(
+        self, site: int, operands: Sequence[Value], types: Sequence[Any], effects: bool, binds: tuple[str, ...] = ()
+    ) -> tuple[Value, ...]:
+        """A call of the Python function behind `site`; `binds` are symbols of sizes that only the call knows."""
         self.effects = self.effects or effects
-        op = self.builder.emit(
-            REGISTRY["host_call"],
-            operands,
-            types,
-            {"site": site, "order": self.next_order(), "types": tuple(types), "effects": effects},
-        )
-        return tuple(op.results)
+        attrs = {"site": site, "order": self.next_order(), "types": tuple(types), "effects": effects}
+        if binds:
+            attrs["binds"] = binds
+        return tuple(self.builder.emit(REGISTRY["host_call"], operands, types, attrs).results)
 
 
 class StaleMode(CaptureMode):
@@ -297,6 +305,7 @@ class StaleMode(CaptureMode):
         self.builder = mode.builder
         self.reason, self.remedy = reason, remedy
         self.journal = mode.journal
+        self.definition = mode.definition
         self.closed = False
 
     def _stale(self) -> NoReturn:

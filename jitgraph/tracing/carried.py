@@ -11,10 +11,11 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import TensorType
+from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, set_version, wrap
 from jitgraph.tracing.capture_mode import frame_of, spoil
+from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact
 from jitgraph.tracing.merging import (
     UNSET,
     Scope,
@@ -30,6 +31,7 @@ from jitgraph.tracing.merging import (
     same_place,
     sizes_of,
     structure,
+    type_of,
 )
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe
 from jitgraph.tracing.regions import Opened, Regions, defined_in, is_the_users, message_of
@@ -198,6 +200,10 @@ class Region:
         for carried in self.names.values():
             shown = "" if carried.name.startswith("_jg_") else carried.name
             carried.arguments = [None if t is None else block.add_arg(t, shown) for t in carried.types]
+            for argument, init in zip(carried.arguments, carried.inits, strict=True):
+                if argument is not None and argument.type.kind == "py_int":
+                    if type(init) is int and abs(init) < 2**31:
+                        self.mode.small.add(argument)
         for storage in self.storages:
             argument = block.add_arg(storage.value.type, storage.value.name)
             if bind:
@@ -284,6 +290,10 @@ class Region:
         """The value at the end of a turn, in parts like those that are carried."""
         if carried.tree is not None and carried.tree.kind is Maybe:
             end = as_maybe(carried.name, end)
+        if carried.tree is not None and carried.tree.kind is Boxed:
+            parts = boxed_as(end, carried.tree.meta)  # type: ignore[arg-type]  # the two types
+            if parts is not None:
+                return parts, carried.tree
         return parts_of(end)
 
     def _has_turn(self) -> bool:
@@ -291,9 +301,13 @@ class Region:
         return False
 
     def _compare_carried(self, carried: Carried, end: Any) -> bool:
+        if type(end) is Poison and not end.unbound:
+            end.fail()
         if is_missing(end):
             return True
         leaves, tree = self._end_of(carried, end)
+        if tree is not None and tree.kind is Boxed and carried.tree is None:
+            return self._carry_kind(carried, end, tree)
         if tree != carried.tree:
             raise Changed(carried.name, self.before.get(carried.name), end)
         fits = True
@@ -304,6 +318,9 @@ class Region:
                     raise Changed(carried.name, carried.fixed[k], x)
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)
+                if tree is not None and tree.kind is Boxed and have is not None:
+                    if is_exact(self.mode, x._storage.value if type(x) is Tensor else x, have, t):
+                        continue
                 if joined is None or not _convertible(t, have, carried.inits[k]):
                     raise Changed(carried.name, t, x)
                 joined = _dense(joined)
@@ -311,6 +328,23 @@ class Region:
                     carried.types[k] = joined
                     fits = False
         return fits
+
+    def _carry_kind(self, carried: Carried, end: Any, tree: TreeDef) -> bool:
+        """From here on a scalar is carried with a bool that says of which kind it is.
+
+        Raises:
+            Changed: its value from before is of a third kind.
+        """
+        init = carried.inits[0]
+        parts = None if init is None else boxed_as(init, tree.meta)  # type: ignore[arg-type]  # the two types
+        joined = carried_type(parts_of(end)[0][0])
+        if parts is None or joined is None or carried_type(init) is None:
+            raise Changed(carried.name, carried.types[0], end)
+        if not is_exact(self.mode, init._storage.value if type(init) is Tensor else init, type_of(init), joined):
+            raise Changed(carried.name, carried.types[0], end)
+        carried.tree, carried.inits, carried.fixed = tree, parts, list(parts)
+        carried.types = [joined, python_type("py_bool")]
+        return False
 
     def _fail_type(self, change: Changed) -> NoReturn:
         name = change.name
@@ -452,7 +486,7 @@ class Region:
             if (
                 name not in self.info.after
                 or name.startswith("_jg_")
-                or (carried.tree is not None and carried.tree.kind is Maybe)
+                or (carried.tree is not None and carried.tree.kind in (Maybe, Boxed))
             ):
                 continue
             for init, t in zip(carried.inits, carried.types, strict=True):
@@ -478,11 +512,11 @@ class Region:
             self.regions.failed = error
             return False
         self.failure = error
-        message, shown = message_of(error, self.mode)
+        message, shown, recipe = message_of(error, self.mode)
         if self.mode.is_handled(type(error)):
             self.mode.rerun_site(type(error).__name__)
         graph = self.mode.builder.graph
-        graph.sites.append(Site(type(error).__name__, message, frame_of(error)[1] or self.mode.locate(), type(error)))
+        graph.sites.append(Site(type(error).__name__, message, frame_of(error)[1] or self.mode.locate(), recipe))
         self.mode.emit_effect("raise", [lift(self.mode, x) for x in shown], site=len(graph.sites) - 1)
         return True
 

@@ -43,9 +43,12 @@ class Known:
 def branch(regions: Regions, test: Any, info: Any) -> Known | Branch:
     """The driver of an `if` statement."""
     truth = regions.truth(test)
-    if isinstance(truth, Value):
-        return Branch(regions, truth, BranchInfo(*info))
-    return Known(truth)
+    if not isinstance(truth, Value):
+        return Known(truth)
+    key = regions.key_of()
+    if key in regions.mode.settled:
+        return Known(regions.mode.assume(truth, "the way through a branch"))
+    return Branch(regions, truth, BranchInfo(*info), key)
 
 
 _CHOICE = BranchInfo(("value",), (), ())
@@ -56,7 +59,10 @@ def choose(regions: Regions, test: Any, a: Callable[[], Any], b: Callable[[], An
     truth = regions.truth(test)
     if not isinstance(truth, Value):
         return a() if truth else b()
-    s = Branch(regions, truth, _CHOICE)
+    key = regions.key_of()
+    if key in regions.mode.settled:
+        return a() if regions.mode.assume(truth, "the way through an expression") else b()
+    s = Branch(regions, truth, _CHOICE, key)
     s.begin(Names())
     while s.turn():
         value: Any = None

@@ -16,7 +16,7 @@ class TraceGlobals(dict[str, Any]):
     Attributes:
         live: the module's dict.
         loaded: what `read` answered for each name.
-        is_user: the module is the user's; NumPy's own functions are no place to show.
+        is_user: the module is the user's; NumPy's own functions and ours are no place to show.
     """
 
     __slots__ = ("is_user", "live", "loaded", "read")
@@ -24,7 +24,7 @@ class TraceGlobals(dict[str, Any]):
     def __init__(self, live: dict[str, Any], read: Callable[[dict[str, Any], str], Any]) -> None:
         super().__init__(__builtins__=live.get("__builtins__", builtins), __name__=live.get("__name__", ""))
         self.live = live
-        self.is_user = live.get("__name__", "").partition(".")[0] != "numpy"
+        self.is_user = live.get("__name__", "").partition(".")[0] not in ("numpy", "jitgraph")
         self.read = read
         self.loaded: dict[str, Any] = dict(self)
 

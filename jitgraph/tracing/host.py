@@ -20,9 +20,10 @@ from jitgraph.ir.dims import Dim
 from jitgraph.ir.graph import Site, Value
 from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
+from jitgraph.source import SourceLoc
 from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.tracing.probe import Refused, Unknown, learn, refuse
-from jitgraph.xp.core import deliver
+from jitgraph.xp.core import cast, deliver
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -42,6 +43,12 @@ def PROBE(*_args: Any, **_kwargs: Any) -> Any:  # noqa: N802  # a constant that 
 
 #: NumPy's functions that compiled code calls back.
 TABLE: Final[dict[Any, Rule]] = {}
+#: Further ones as (module, name), in modules that NumPy loads when they are first used.
+NAMED: Final[set[tuple[str, str]]] = set()
+#: Why functions have no compiled form, by public name: `array2string`, `linalg.LinAlgError`.
+REFUSED: Final[dict[str, str]] = {}
+#: Functions that return real arrays or complex ones, as the data has it.
+DATA_DTYPE: Final[set[Any]] = {np.linalg.eig, np.linalg.eigvals, np.roots, np.poly}
 register_leaf(TensorType)
 
 
@@ -94,6 +101,7 @@ class HostCall:
         exact: NumPy scalars and 0-d arrays are told apart (a user's promise is met by either).
         rerun: the call may be given up and run in plain Python.
         handled: exceptions that the user's `try` around handles.
+        loc: the user's place.
     """
 
     fn: Callable[..., Any]
@@ -109,6 +117,7 @@ class HostCall:
     exact: bool = False
     rerun: bool = False
     handled: tuple[type[BaseException], ...] = ()
+    loc: SourceLoc | None = None
 
     def __call__(self, *operands: Any) -> Any:
         """Call the function with the operands (arrays, NumPy scalars, Python numbers) in their places.
@@ -126,10 +135,11 @@ class HostCall:
         except self.handled as error:
             if self.rerun:
                 raise Rerun(str(error)) from error
-            raise errors.TraceError(
-                f"{self.name} raised {type(error).__name__}: {error}; it is handled by `try`, in a loop or after a write "
-                "that the caller can see, where compiled code cannot: use fallback='eager'"
-            ) from error
+            text = (
+                f"{self.name} raised {type(error).__name__}: {error}, which is handled by `try`, in a loop or after a "
+                "write that the caller can see"
+            )
+            raise errors.TraceError(errors.describe(text, self.loc, remedy="use @jit(fallback='eager').")) from error
         if not self.types:
             return None
         try:
@@ -140,7 +150,7 @@ class HostCall:
         except Mismatch as error:
             if self.rerun:
                 raise Rerun(str(error)) from error
-            raise
+            raise Mismatch(errors.describe(str(error), self.loc)) from None
         return checked[0] if len(checked) == 1 else checked
 
     def _argument(self, x: Any, kind: str) -> Any:
@@ -204,7 +214,8 @@ def call(
     name = display_name(fn)
     promised = _promised(mode, fn, name, rule, tree, leaves, dynamic, operands)
     types, result_tree = flatten(promised)
-    types = list(_with_symbols(mode, name, types))
+    binds: list[str] = []
+    types = list(_with_symbols(mode, name, types, binds))
     kinds = tuple(v.type.kind for v in operands)
     for k in dynamic:
         leaves[k] = None
@@ -216,11 +227,11 @@ def call(
         mode.locate(),
         HostCall(
             fn, tree, tuple(leaves), tuple(dynamic), kinds, tuple(types), result_tree, name, effects, numpy, numpy,
-            rerun, handled,
+            rerun, handled, mode.locate(),
         ),
     )  # fmt: skip
     mode.builder.graph.sites.append(site)
-    results = mode.emit_host(len(mode.builder.graph.sites) - 1, operands, types, effects)
+    results = mode.emit_host(len(mode.builder.graph.sites) - 1, operands, types, effects, tuple(binds))
     return unflatten(result_tree, [wrap(mode, r) for r in results]) if types else None
 
 
@@ -250,28 +261,61 @@ def _promised(
         raise mode.located(error) from None
 
 
-def _with_symbols(mode: CaptureMode, name: str, types: list[TensorType]) -> Iterator[TensorType]:
-    """Sizes that only the call knows as new symbols of the graph."""
+def _with_symbols(mode: CaptureMode, name: str, types: list[TensorType], binds: list[str]) -> Iterator[TensorType]:
+    """Sizes that only the call knows as new symbols of the graph, whose names `binds` gets."""
     known: dict[Unknown, Dim] = {}
     for t in types:
-        if t.dtype not in dtypes.COMPILED:
+        if dtypes.native(t.dtype) not in dtypes.COMPILED:
             raise refuse(mode, name, f"it returns {t.dtype}, and compiled code has {dtypes.COMPILED_TEXT}")
         shape: list[Any] = []
         for d in t.shape:
             if isinstance(d, Unknown):
                 if d not in known:
                     known[d] = mode.fresh_symbol("k", "value", 0)
+                    binds.append(str(known[d]))
                 d = known[d]  # noqa: PLW2901
             shape.append(d)
         yield TensorType(t.dtype, tuple(shape), t.kind, t.layout) if shape else t
+
+
+def rule_of(f: Any) -> Rule | None:
+    """The rule of a function of NumPy's that is called back."""
+    try:
+        rule = TABLE.get(f)
+    except TypeError:  # it has no hash
+        return None
+    if rule is None and (getattr(f, "__module__", None), getattr(f, "__name__", None)) in NAMED:
+        return PROBE
+    return rule
 
 
 def call_numpy(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A call of a function of `TABLE`; its result goes to `out` if there is one."""
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
-    result = call(mode, fn, TABLE[fn], args, kwargs, numpy=True)
+    if fn in DATA_DTYPE and mode.can_rerun():
+        result = _real_or_complex(mode, fn, args, kwargs)
+    else:
+        rule = rule_of(fn)
+        assert rule is not None
+        result = call(mode, fn, rule, args, kwargs, numpy=True)
     return result if out is None else deliver(result, out)
+
+
+def _real_or_complex(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A call of a function of `DATA_DTYPE`: the trace takes real results for granted, another one has complex ones."""
+
+    @functools.wraps(fn)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = flatten(fn(*args, **kwargs))
+        real = not any(np.iscomplexobj(x) for x in leaves)
+        return unflatten(tree, [x + x.dtype.type(0) * 1j if real else x for x in leaves]), np.bool_(real)
+
+    found, real = call(mode, both, PROBE, args, kwargs, numpy=True)
+    if not mode.assume(lift(mode, real), f"the dtype of {display_name(fn)}"):
+        return found
+    leaves, tree = flatten(found)
+    return unflatten(tree, [cast(x, np.zeros((), x.type.dtype).real.dtype) for x in leaves])
 
 
 class Host(Generic[P, R]):

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.types import TensorType, scalar_type
-from jitgraph.tracing.host import PROBE, TABLE, Rule
+from jitgraph.tracing.host import NAMED, PROBE, REFUSED, TABLE, Rule
 
 _FLOAT = np.dtype("f8")
 _INT = np.dtype(np.intp)
@@ -47,15 +47,24 @@ def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any
     return TensorType(_INT, v.shape) if v.shape else scalar_type(_INT)
 
 
+@rule_for(np.polyfit)
+def _polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
+    y = _as_type(y)
+    if full or cov or not isinstance(deg, int) or y.ndim not in (1, 2):
+        raise errors.TraceError("np.polyfit with full=, cov= or a list of degrees has no compiled form: wrap it with jg.host")
+    dtype = np.dtype("c16") if "c" in (y.dtype.kind, _as_type(x).dtype.kind) else _FLOAT
+    return TensorType(dtype, (deg + 1, *y.shape[1:]))
+
+
 #: Learnt by a probe: modules of NumPy to names in them.
 PROBED: dict[str, str] = {
     "": """
         sort argsort partition argpartition lexsort sort_complex unique unique_all unique_counts unique_inverse
-        unique_values intersect1d union1d setdiff1d setxor1d isin in1d histogram histogram2d histogramdd
+        unique_values intersect1d union1d setdiff1d setxor1d isin histogram histogram2d histogramdd
         histogram_bin_edges bincount digitize convolve correlate polyfit roots poly polydiv packbits unpackbits
-        trim_zeros cov corrcoef einsum tensordot kron unravel_index ravel_multi_index apply_along_axis
-        apply_over_axes searchsorted nanmedian nanpercentile nanquantile i0 spacing cross place
-        mask_indices resize interp
+        trim_zeros cov corrcoef einsum unravel_index ravel_multi_index apply_along_axis
+        searchsorted nanmedian nanpercentile nanquantile i0
+        resize pad insert delete trim_zeros polymul array_equiv require
     """,
     "linalg": """
         solve inv pinv det slogdet eig eigh eigvals eigvalsh svd svdvals qr cholesky lstsq matrix_rank matrix_power
@@ -68,7 +77,43 @@ PROBED: dict[str, str] = {
 }
 
 
+#: The same for modules that NumPy loads when they are first used.
+_POLYNOMIALS: dict[str, str] = {
+    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme", "laguerre": "lag",
+}  # fmt: skip
+
+#: Why others have no compiled form.
+_REASONS: dict[str, str] = {
+    "its result is text": """
+        array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific typename
+    """,
+    "it reads or writes files, or memory of other libraries": """
+        load loadtxt genfromtxt fromfile fromregex save savetxt savez savez_compressed memmap DataSource from_dlpack
+        frombuffer
+    """,
+    "it reads text": "fromstring",
+    "it consumes a Python iterator": "fromiter nested_iters nditer ndenumerate ndindex",
+    "it is about dates": """
+        busday_count busday_offset is_busday datetime_as_string datetime_data isnat busdaycalendar
+    """,
+    "it makes a matrix, a subclass of ndarray": "asmatrix bmat matrix",
+    "its result is an array of objects": "frompyfunc",
+    "it is about the process, not about arrays": """
+        get_include get_printoptions getbufsize geterr geterrcall info printoptions set_printoptions setbufsize seterr
+        seterrcall show_config show_runtime test linalg.test fft.test errstate
+    """,
+    "it is about memory, which compiled code lays out": "may_share_memory shares_memory byte_bounds",
+    "it plans contractions for Python to read": "einsum_path",
+    "its view steps over memory without bounds": "lib.stride_tricks.as_strided",
+}
+
+
 def _register() -> None:
+    for why, names in _REASONS.items():
+        REFUSED.update(dict.fromkeys(names.split(), why))
+    for module, prefix in _POLYNOMIALS.items():
+        for name in ("fit", "roots", "fromroots", "mul", "div", "pow", "companion", "2poly", "weight"):
+            NAMED.add((f"numpy.polynomial.{module}", name if name == "2poly" else prefix + name))
     for module, names in PROBED.items():
         space = getattr(np, module) if module else np
         for name in names.split():

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv
 from jitgraph.tensor import Tensor, dim_tensor, lift
+from jitgraph.xp.core import product
+from jitgraph.xp.flat import FlatIter
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -27,7 +29,7 @@ def any_traced(x: Any, depth: int = 4) -> bool:
         return any(any_traced(i, depth - 1) for i in x)
     if depth and kind is dict:
         return any(any_traced(i, depth - 1) for i in x.values())
-    return isinstance(x, Sequenced)
+    return isinstance(x, Sequenced) or (kind is FlatIter and x.base.is_traced)
 
 
 class Sequenced:
@@ -148,6 +150,8 @@ def sequenced(mode: CaptureMode, x: Any) -> Sequenced | None:
         return x
     if type(x) is Tensor and x.is_traced and x.type.kind == "array" and x.type.shape:
         return Sequenced(mode, x.type.shape[0], lambda k: x[k])
+    if type(x) is FlatIter and x.base.is_traced and not x.index:
+        return Sequenced(mode, product(x.base.type.shape), lambda k: x[k])
     return None
 
 
@@ -193,6 +197,8 @@ def _len(tracer: Any, x: Any) -> Any:
         return dim_tensor(tracer.mode, shape[0])
     if isinstance(x, Sequenced):
         return dim_tensor(tracer.mode, x.length)
+    if type(x) is FlatIter:
+        return x.base.size
     if not isinstance(x, list | tuple | dict | str | set) and hasattr(type(x), "__len__"):
         return tracer.method(x, "__len__")
     return len(x)

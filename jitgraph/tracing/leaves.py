@@ -24,7 +24,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.config import config
-from jitgraph.dtypes import COMPILED, COMPILED_TEXT
+from jitgraph.dtypes import COMPILED, COMPILED_TEXT, native
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.types import Layout, TensorType, c_layout, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, paths
@@ -166,16 +166,15 @@ def check_leaf(x: Any, key: Key, name: str, loc: SourceLoc | None = None) -> Non
     """Refuse array leaves that compiled code cannot read.
 
     Raises:
-        DTypeError: dtype is not supported, or its byte order is not the machine's.
+        DTypeError: dtype is not supported.
     """
     if key[0] in _FIXED or key[0] in _PYTHON:
         return
     dtype = np.asarray(plain(x)).dtype
-    if dtype not in _COMPILED:
-        what = "is not in native byte order" if dtype.newbyteorder("=") in _COMPILED else "is not supported"
+    if native(dtype) not in _COMPILED:
         raise errors.UnsupportedDTypeError(
             errors.describe(
-                f"argument {name} has dtype {dtype}, which {what} (supported: {COMPILED_TEXT})",
+                f"argument {name} has dtype {dtype}, which is not supported (supported: {COMPILED_TEXT})",
                 loc,
                 remedy=_conversion(dtype, name),
             )
@@ -183,8 +182,6 @@ def check_leaf(x: Any, key: Key, name: str, loc: SourceLoc | None = None) -> Non
 
 
 def _conversion(dtype: np.dtype, name: str) -> str:
-    if not dtype.isnative:
-        return f"convert it before the call: {name}.astype({name}.dtype.newbyteorder('='))."
     if dtype.names:
         return f"pass its fields as arguments: {name}[{dtype.names[0]!r}]."
     if dtype.kind in "mM":

@@ -20,7 +20,9 @@ from jitgraph.ir.types import IndexMap, Kind, TensorType, c_layout, python_type,
 from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import Storage, Tensor, lift, make, wrap
+from jitgraph.tracing.kinds import Tag, boxed, is_exact, join_kinds, tag_of
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound
+from jitgraph.tracing.restart import Restart
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -234,8 +236,11 @@ def placeholder(mode: CaptureMode, t: TensorType) -> Value:
 def structure(x: Any) -> tuple[list[Any], TreeDef] | None:
     """Leaves and tree of a container; None for a leaf."""
     kind = type(x)
+    if kind is Tensor:
+        node = boxed(x)
+        return None if node is None else flatten(x, boxed)
     if kind in (tuple, list, dict) or (not isinstance(x, Tensor | str) and children(x) is not None):
-        return flatten(x)
+        return flatten(x, boxed)
     return None
 
 
@@ -250,6 +255,12 @@ def describe(x: Any) -> str:
     return "None" if x is None else type(x).__name__
 
 
+def exact_types(mode: CaptureMode, x: Any) -> list[TensorType]:
+    """The types that a value may have: two for a scalar whose kind depends on the path."""
+    tag = tag_of(mode, x)
+    return [type_of(x)] if tag is None else [tag.yes, tag.no]
+
+
 class Merge:
     """Collects pairs of values that become the results of one `cond`, and makes the merged values of them.
 
@@ -258,6 +269,7 @@ class Merge:
         is_outer: whether a storage existed before the regions.
         versions: for each region the versions that it leaves of storages from outside.
         born: for each region the objects of the user's classes that it made, by identity.
+        settle: the branch, if one of its sides may be assumed instead (`Regions.key_of`).
     """
 
     def __init__(
@@ -267,8 +279,10 @@ class Merge:
         is_outer: Callable[[Storage], bool],
         versions: Sequence[dict[Storage, Any]],
         born: Sequence[dict[int, Any]],
+        settle: Any = None,
     ) -> None:
         self.born = born
+        self.settle = settle
         self.versions = versions
         self.mode = mode
         self.blocks = blocks
@@ -324,7 +338,12 @@ class Merge:
         if is_value(a) and is_value(b):
             if type(a) is not Tensor and type(b) is not Tensor and same_constant(a, b):
                 return lambda results: a
+            tagged = self._kinds(a, b)
+            if tagged is not None:
+                return tagged
             t = join(self.mode, type_of(a), type_of(b))
+            if t is not None and t.kind != "array" and exact_types(self.mode, a) != exact_types(self.mode, b):
+                t = None  # the kind would depend on the path
             if t is not None and t.kind == "array" and type_of(a).dtype != type_of(b).dtype:
                 t = None  # the dtype would depend on the path
             if t is not None:
@@ -357,32 +376,74 @@ class Merge:
             return lambda results: a
         return self._mismatch(name, a, b, line)
 
+    def _kinds(self, a: Any, b: Any) -> Callable[[Sequence[Value]], Any] | None:
+        """Scalars of two types that one value holds exactly: that value and a bool; None if there is no such type."""
+        types = list(dict.fromkeys([*exact_types(self.mode, a), *exact_types(self.mode, b)]))
+        if len(types) != 2 or any(t.kind == "array" for t in types):
+            return None
+        joined = join_kinds(*types)
+        if joined is None:
+            return None
+        values = [self._read(0, a), self._read(1, b)]
+        if not all(is_exact(self.mode, v, v.type, joined) for v in values):
+            return None
+        flags = [self._flag(k, x, types[0]) for k, x in enumerate((a, b))]
+        at = self.pair(values[0], values[1], joined)
+        flag_at = self.pair(flags[0], flags[1], python_type("py_bool"))
+        mode = self.mode
+
+        def build(results: Sequence[Value]) -> Tensor:
+            mode.kinds[results[at]] = Tag(results[flag_at], types[0], types[1])
+            return wrap(mode, results[at])
+
+        return build
+
+    def _flag(self, k: int, x: Any, yes: TensorType) -> Value:
+        """Whether a scalar is of type `yes`, emitted on side `k`."""
+        tag = tag_of(self.mode, x)
+        if tag is None:
+            known = type_of(x) == yes
+            return self._in(k, lambda: self.mode.builder.constant(known))  # type: ignore[no-any-return]
+        if tag.yes == yes:
+            return tag.flag
+        return self._in(k, lambda: self.mode.builder.apply(REGISTRY["logical_not"], tag.flag)[0])  # type: ignore[no-any-return]
+
     def _mismatch(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
         shown = "the result" if name.startswith("_jg_") else name
         mode, loc = self.mode, self.mode.locate()
         text = f"{shown} is {describe(a)} if the test at {line} holds and {describe(b)} otherwise"
-        poison = Poison(
-            lambda: errors.TraceError(
+        settle = self.settle
+
+        def error() -> BaseException:
+            if settle is not None:
+                return Restart(settle=settle)
+            return errors.TraceError(
                 errors.describe(
                     text, loc or mode.locate(), remedy="give it one type in both branches, or make the test static."
                 )
             )
-        )
+
+        poison = Poison(error)
         return lambda results: poison
 
     def _size_inside(self, name: str) -> Callable[[Sequence[Value]], Any]:
         """A name whose size is data of one side: no type holds behind the branch."""
         shown = "the result" if name.startswith("_jg_") else name
         mode, loc = self.mode, self.mode.locate()
-        poison = Poison(
-            lambda: errors.TraceError(
+        settle = self.settle
+
+        def error() -> BaseException:
+            if settle is not None:
+                return Restart(settle=settle)
+            return errors.TraceError(
                 errors.describe(
                     f"the size of {shown} is known only inside of the branch that makes it, and it is used after it",
                     loc or mode.locate(),
                     remedy="use it in the branch, or give it a size that depends on no data (np.where for a mask).",
                 )
             )
-        )
+
+        poison = Poison(error)
         return lambda results: poison
 
     def _half(self, name: str, x: Any, side: int) -> Callable[[Sequence[Value]], Any]:

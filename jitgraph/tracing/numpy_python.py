@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitgraph.tracing import host, host_table  # noqa: F401  # fills the table
+from jitgraph.tracing import host, host_table, numpy_programs  # noqa: F401  # fills the table
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.xp.core import NUMPY_TABLE
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 #: Modules to the names of their functions that are traced.
 TRACED: Final[dict[str, str]] = {
     "numpy": """
-        angle sinc hanning hamming blackman bartlett kaiser i0 logspace geomspace isposinf isneginf isreal iscomplex
-        isrealobj iscomplexobj nan_to_num fromfunction tril_indices triu_indices tril_indices_from triu_indices_from
-        diag_indices diag_indices_from mask_indices piecewise unwrap dsplit block apply_over_axes kron polyval polyadd
-        polysub polymul polyder polyint ediff1d row_stack diagflat real_if_close array_equiv insert delete pad resize
-        gradient isfortran common_type iscomplexobj apply_along_axis
+        angle sinc logspace geomspace isposinf isneginf isreal iscomplex isrealobj iscomplexobj nan_to_num
+        fromfunction tril_indices triu_indices tril_indices_from triu_indices_from diag_indices
+        diag_indices_from mask_indices piecewise unwrap apply_over_axes polyval polyadd polysub polyder polyint
+        dsplit real_if_close resize gradient common_type iscomplexobj
     """,
-    "numpy.lib.scimath": "sqrt log log2 log10 logn power arccos arcsin arctanh",
-    "numpy.linalg": "cross diagonal matmul matrix_transpose outer tensordot trace vecdot norm matrix_norm vector_norm",
+    "numpy.lib._polynomial_impl": "__call__",
+    "numpy.polynomial._polybase": "__call__",
+    "numpy.linalg": "cross diagonal matmul matrix_transpose outer tensordot trace vecdot matrix_norm vector_norm",
     "numpy.polynomial.polynomial": """
         polyval polyval2d polyval3d polygrid2d polygrid3d polyvander polyvander2d polyvander3d polyadd polysub polymulx
         polyder polyint polyline polyvalfromroots
@@ -42,12 +42,20 @@ TRACED: Final[dict[str, str]] = {
     "numpy.polynomial.hermite_e": "hermeval hermevander hermeadd hermesub hermemulx hermeder hermeint hermeline",
     "numpy.polynomial.laguerre": "lagval lagvander lagadd lagsub lagmulx lagder lagint lagline",
 }
+#: Functions that are traced from a program of ours.
+PROGRAMS: Final[dict[Any, FunctionType]] = {
+    np.apply_along_axis: numpy_programs.apply_along_axis,
+    np.vectorize.__call__: numpy_programs.vectorize,
+}
 _names: Final = {(module, name) for module, names in TRACED.items() for name in names.split()}
-_PUBLIC: Final = {"numpy.lib.scimath": np.emath, "numpy.linalg": np.linalg}
+_PUBLIC: Final = {"numpy.linalg": np.linalg}
 
 
 def implementation(f: Any) -> FunctionType | None:
     """The Python function that is traced for NumPy's `f`; None if it is not listed."""
+    program = PROGRAMS.get(f) if isinstance(f, FunctionType | type(np.sort)) else None
+    if program is not None:
+        return program
     if (getattr(f, "__module__", None), getattr(f, "__name__", None)) not in _names:
         return None
     inner = getattr(f, "__wrapped__", f)
@@ -70,7 +78,7 @@ def call(tracer: Tracer, implementation: FunctionType, args: Any, kwargs: Any) -
 
 def standins() -> dict[Any, Callable[..., Any]]:
     """A body for each function of NumPy's that is traced or called back: takes the tracer and the arguments."""
-    found = {f: partial(_call, f) for f in host.TABLE if f not in NUMPY_TABLE}
+    found = {f: partial(_call, f) for f in (*host.TABLE, *PROGRAMS) if f not in NUMPY_TABLE}
     for module, names in TRACED.items():
         space = np if module == "numpy" else _PUBLIC.get(module)
         for name in names.split() if space is not None else ():
@@ -82,6 +90,10 @@ def standins() -> dict[Any, Callable[..., Any]]:
 
 def _call(f: Any, tracer: Tracer, *args: Any, **kwargs: Any) -> Any:
     return tracer.call_numpy(f, args, kwargs)
+
+
+def nothing(*_args: Any, **_kwargs: Any) -> None:
+    """The rule of functions that return None."""
 
 
 def traced_values(args: Any, kwargs: Any) -> bool:

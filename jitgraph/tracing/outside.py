@@ -48,6 +48,7 @@ from jitgraph.tracing.hidden import (
     ValueGuard,
     member_of,
 )
+from jitgraph.tracing.kinds import Boxed, tag_of
 from jitgraph.tracing.leaves import is_plain_class, leaf_type
 
 _ATOMS = (ModuleType, BuiltinFunctionType, type)
@@ -123,6 +124,8 @@ class Outside:
         self._owners: list[Any] = []
         self._paths: dict[Value, str] = {}
         self._guarded: dict[str, Any] = {}
+        #: Arrays made of static values while tracing.
+        self.made: dict[int, Any] = {}
         self._members: set[tuple[type, str]] = set()
 
     # --- reading
@@ -417,6 +420,9 @@ class Outside:
         return pytree.flatten(x, self._live)
 
     def _live(self, x: Any) -> Any:
+        tag = tag_of(self.mode, x)
+        if tag is not None:
+            return Boxed(x, wrap(self.mode, tag.flag), tag.yes, tag.no)
         place = self.copied.get(id(x))
         if place is None:
             known = self.objects.get(id(x))
@@ -430,6 +436,8 @@ class Outside:
     def known_array(self, array: Any) -> Tensor:
         """The Tensor of an ndarray that user code holds."""
         known = self.arrays.get(id(array))
+        if known is not None and id(array) not in self.made:
+            self.foreign(array)
         return known[1] if known is not None else self.constant(array, "array")
 
     def constant(self, array: np.ndarray, name: str) -> Tensor:
@@ -445,6 +453,7 @@ class Outside:
         else:
             hidden = self._hide(Fixed(array, name), array)
             tensor = wrap(self.mode, self.mode.builder.apply(REGISTRY["copy"], hidden._storage.value, order="K")[0])
+        self.made[id(array)] = array
         if len(self.mode.blocks) == 1:  # a value made inside a region is not seen outside of it
             self.arrays[id(array)] = (array, tensor, None)
         return tensor
@@ -456,9 +465,9 @@ class Outside:
             TraceError: it came in by a way that cannot be repeated at the next call.
         """
         known = self.arrays.get(id(array))
-        if known is not None:
+        if known is not None and id(array) in self.made:
             return known[1]._storage.value  # type: ignore[no-any-return]
-        if array.size <= 1:
+        if known is None and array.size <= 1:
             return self.mode.builder.constant(np.array(array))
         return self.mode.fail(
             f"an array of shape {array.shape} that is no argument meets a traced value; "

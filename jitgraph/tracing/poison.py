@@ -12,11 +12,11 @@ class Poison:
     """Stands for a variable that has no value here; whatever is done with it raises `error()`."""
 
     __slots__ = ("error", "unbound")
-    error: Callable[[], Exception]
+    error: Callable[[], BaseException]
     #: Python would find the variable unbound (rather than of two types).
     unbound: bool
 
-    def __init__(self, error: Callable[[], Exception], *, unbound: bool = False) -> None:
+    def __init__(self, error: Callable[[], BaseException], *, unbound: bool = False) -> None:
         object.__setattr__(self, "error", error)
         object.__setattr__(self, "unbound", unbound)
 

@@ -18,7 +18,7 @@ from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.modes import constant_of
 from jitgraph.tensor import Storage, Tensor, lift
-from jitgraph.tracing.capture_mode import CaptureMode
+from jitgraph.tracing.capture_mode import CaptureMode, user_frame
 from jitgraph.tracing.iteration import Sequenced
 from jitgraph.tracing.merging import Scope
 from jitgraph.tracing.outside import Outside
@@ -71,8 +71,16 @@ class Regions:
         self.abandoned = False
         self.decided: dict[Any, Any] = {}
         self.opened: list[Opened] = []
+        self._visits: dict[Any, int] = {}
         #: What functions stored in globals and cells: (namespace or cell, name) to the value; set by the tracer.
         self.stores: Callable[[], dict[Any, Any]] = dict
+
+    def key_of(self) -> Any:
+        """A name for the branch at hand, the same when the trace begins anew: its place, and how often it was met."""
+        frame = user_frame()
+        place = None if frame is None else (frame.f_code, frame.f_lasti)
+        count = self._visits[place] = self._visits.get(place, 0) + 1
+        return place, count
 
     @property
     def depth(self) -> int:
@@ -350,17 +358,61 @@ def is_cheap(block: Block, limit: int = 6) -> bool:
     return True
 
 
+#: As many values as a failed check reports.
+_MOST_VALUES = 4
 _SHOWN = re.compile("\x01(\\d+):([^\x01]*)\x01")
 
 
-def message_of(error: Exception, mode: CaptureMode) -> tuple[str, list[Tensor]]:
-    """The format string of a site that raises `error`, and the traced scalars that it shows."""
+class Message:
+    """Collects the traced values that the texts of an exception show."""
+
+    def __init__(self, mode: CaptureMode) -> None:
+        self.mode = mode
+        self.values: list[Tensor] = []
+
+    def text(self, text: str) -> str:
+        """A text as a format string."""
+        parts = _SHOWN.split(text)
+        message = parts[0].replace("{", "{{").replace("}", "}}")
+        for k in range(1, len(parts), 3):
+            number, spec, rest = parts[k : k + 3]
+            message += f"{{{len(self.values)}{':' if spec else ''}{spec}}}" + rest.replace("{", "{{").replace("}", "}}")
+            self.values.append(self.mode.shown[int(number)])
+        return message
+
+    def part(self, x: Any) -> Any:
+        """An argument or attribute of an exception, for its recipe."""
+        if type(x) is str and "\x01" in x:
+            return errors.Template(self.text(x))
+        if type(x) is Tensor and x.is_traced:
+            if x.type.shape:
+                self.mode.fail("an exception holds a traced array", "give it a text or a number.")
+            self.values.append(x)
+            return errors.Shown(len(self.values) - 1)
+        return x
+
+    def recipe(self, error: BaseException) -> errors.Recipe:
+        """How to make the exception anew."""
+        cause = error.__cause__
+        return errors.Recipe(
+            type(error),
+            tuple([self.part(x) for x in error.args]),
+            tuple([(k, self.part(x)) for k, x in vars(error).items() if not k.startswith("__jitgraph")]),
+            None if cause is None else self.recipe(cause),
+            error.__suppress_context__,
+        )
+
+
+def message_of(error: Exception, mode: CaptureMode) -> tuple[str, list[Tensor], errors.Recipe]:
+    """The format string of a site that raises `error`, the traced scalars that it shows, and how to make it."""
+    message = Message(mode)
+    recipe = message.recipe(error)
     text = str(error.args[0]) if len(error.args) == 1 else str(error)
-    values: list[Tensor] = []
     parts = _SHOWN.split(text)
-    message = parts[0].replace("{", "{{").replace("}", "}}")
-    for k in range(1, len(parts), 3):
-        number, spec, rest = parts[k : k + 3]
-        message += f"{{{len(values)}{':' if spec else ''}{spec}}}" + rest.replace("{", "{{").replace("}", "}}")
-        values.append(mode.shown[int(number)])
-    return message, values
+    shown = "".join("..." if k % 3 == 1 else part for k, part in enumerate(parts) if k % 3 != 2)
+    if len(message.values) > _MOST_VALUES:
+        mode.fail(
+            f"an exception shows {len(message.values)} values that only the run knows",
+            f"show at most {_MOST_VALUES}.",
+        )
+    return shown.replace("{", "{{").replace("}", "}}"), message.values, recipe

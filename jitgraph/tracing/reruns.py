@@ -18,8 +18,15 @@ from jitgraph.ir.transform import bound_symbols, op_symbols
 _SLICE_OPS = 64
 
 
-def settle_reruns(graph: Graph) -> None:
-    """Move or change the checks of "deoptimise" sites that stand behind a visible write; `return` is there already."""
+def settle_reruns(graph: Graph, *, stores: bool = False) -> None:
+    """Move or change the checks of "deoptimise" sites that stand behind a visible write; `return` is there already.
+
+    Args:
+        stores: the function stores in Python objects, which is repeated only when it has returned: a call in which it
+            raises, before anything visible is written, runs in Python.
+    """
+    if stores:
+        _leave_errors_to_python(graph)
     end = graph.body.terminator
     storages = {graph.args[k] for k in end.attrs["mutates"]}
     late: list[Op] = []
@@ -50,6 +57,20 @@ def settle_reruns(graph: Graph) -> None:
             graph.body.insert_before(anchor, op)
             known.update(op.results)
     _renumber(graph.body, 0)
+
+
+def _leave_errors_to_python(graph: Graph) -> None:
+    storages = {graph.args[k] for k in graph.body.terminator.attrs["mutates"]}
+    for op in graph.body.ops():
+        visible = [o for o in op.walk() if o.attrs.get("effects") or (o.name == "write" and o.operands[1] in storages)]
+        if visible or (op.regions and any(v in storages for v in op.operands)):
+            return
+        storages.update(r for r in op.results if op.operands and op.name == "write" and op.operands[1] in storages)
+        for inner in op.walk():
+            if inner.name in ("check", "raise") and graph.sites[inner.attrs["site"]].error != "deoptimise":
+                site = graph.sites[inner.attrs["site"]]
+                graph.sites.append(replace(site, error="deoptimise", call=None))
+                inner.attrs["site"] = len(graph.sites) - 1
 
 
 def _visit(graph: Graph, block: Block, storages: set[Value], written: bool, late: list[Op], first: list[Op]) -> bool:

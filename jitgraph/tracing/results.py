@@ -12,9 +12,10 @@ import numpy as np
 from jitgraph.ir.dims import Dim, DimLike, symbols
 from jitgraph.ir.graph import Graph, Result, Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.transform import bound_symbols
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import constant_of
-from jitgraph.tensor import Ratio, Storage, Tensor, read
+from jitgraph.tensor import Ratio, Storage, Tensor, is_writable, read
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
 from jitgraph.tracing.outside import Outside
@@ -85,7 +86,7 @@ class Results:
             if not steps:
                 return Result("argument", storage.origin, tensor=self.tensors)
             if self._are_sizes(steps):
-                return Result("view_of_argument", storage.origin, steps, tensor=self.tensors)
+                return Result("view_of_argument", storage.origin, steps, 0, None, self.tensors, not is_writable(x))
             return self._fresh(read(x), returned)
         if not steps:
             if bases[storage] != k:
@@ -98,7 +99,7 @@ class Results:
             base = total + len(extra)
             extra.append(storage)
             bases[storage] = base
-        return Result("view_of_result", base, steps, tensor=self.tensors)
+        return Result("view_of_result", base, steps, 0, None, self.tensors, not is_writable(x))
 
     def _fresh(self, value: Value, returned: list[Value]) -> Result:
         """A new array or scalar; values that are arguments themselves are copied."""
@@ -119,7 +120,7 @@ class Results:
     def _is_size(self, d: DimLike) -> bool:
         """Made of symbols that are known when the graph returns: argument sizes, and what its own block binds."""
         if self._known is None:
-            bound = {op.attrs["symbol"] for op in self.graph.body.ops() if "symbol" in op.attrs}
+            bound = {name for op in self.graph.body.ops() if not op.regions for name in bound_symbols(op)}
             self._known = bound | {s.name for s in self.graph.symbols.values() if s.origin == "arg"}
         return all(name in self._known for name in symbols(d))
 

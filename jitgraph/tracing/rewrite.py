@@ -202,6 +202,9 @@ _OPERATORS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 
 
+_UNARY: dict[type[ast.AST], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+
+
 def _name(name: str, place: ast.AST) -> ast.Name:
     return at(ast.Name(id=name, ctx=ast.Load()), place)
 
@@ -333,6 +336,8 @@ class _Rewriter(ast.NodeTransformer):
         operand = self.expr(node.operand)
         if isinstance(node.op, ast.Not):
             return _call(node, "not_", operand)
+        if not isinstance(operand, ast.Constant):
+            return _call(node, "unary", _text(_UNARY[type(node.op)], node), operand)
         node.operand = operand
         return node
 

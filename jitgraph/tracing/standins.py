@@ -19,16 +19,18 @@ import numpy as np
 
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, host, iteration, numpy_python
+from jitgraph.tracing import control_flow, host, iteration, kinds, numpy_python
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
-from jitgraph.tracing.hidden import MISSING, Place, member_of
+from jitgraph.tracing.hidden import MISSING, Place
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison
+from jitgraph.tracing.proxies import proxied
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
-from jitgraph.xp.core import NUMPY_TABLE
+from jitgraph.xp.core import NUMPY_TABLE, mode_in
+from jitgraph.xp.grids import SUBSCRIPTS
 
 #: Modules whose functions have no effect and depend on their arguments only.
 PURE: Final = frozenset({
@@ -77,6 +79,7 @@ _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
         "is_not",
     ]
 } | {"in_": lambda a, b: a in b, "not_in": lambda a, b: a not in b}
+_UNARY: Final = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert}
 _AUGMENTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
     for n in [
@@ -134,6 +137,7 @@ class Tracer:
         self.unroll_limit = unroll_limit
         self.regions = control_flow.Regions(mode, outside, unroll_limit)
         self._namespaces: dict[int, TraceGlobals] = {}
+        self._plain_namespaces: dict[int, TraceGlobals] = {}
         self._functions: dict[int, tuple[FunctionType, FunctionType]] = {}
         self._cells: dict[int, tuple[CellType, CellType, Place, Any]] = {}
         self._cell = CellType(self)
@@ -149,6 +153,8 @@ class Tracer:
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         standin = _table().get(id(f))
         if standin is not None:
+            if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in args):
+                args = tuple(kinds.operands(self.mode, getattr(f, "__name__", ""), args))
             return (
                 standin(*args, **kwargs)
                 if standin.__class__ is not _OwnStandin
@@ -167,6 +173,8 @@ class Tracer:
 
     def method(self, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if type(owner) is Tensor:
+            if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
+                owner, *args = kinds.operands(self.mode, name, (owner, *args))
             return getattr(owner, name)(*args, **kwargs)
         return self.call(self.attr(owner, name), *args, **kwargs)
 
@@ -243,8 +251,10 @@ class Tracer:
             implementation = f if numpy_python.is_helper(self, f) else numpy_python.implementation(f)
             if implementation is not None:
                 return numpy_python.call(self, implementation, args, kwargs)
-            if _is_hashable(f) and f in host.TABLE:
+            if host.rule_of(f) is not None:
                 return host.call_numpy(self.mode, f, args, kwargs)
+            if module.startswith("numpy.testing") and getattr(f, "__name__", "").startswith("assert_"):
+                return host.call(self.mode, f, numpy_python.nothing, args, kwargs, effects=True)
         name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
         impure = root not in PURE or any(p in module.split(".") for p in _IMPURE_PARTS) or name in _IMPURE_BUILTINS
         if impure and not (isinstance(f, type) and issubclass(f, BaseException)):
@@ -263,7 +273,7 @@ class Tracer:
         if numpy_python.traced_values(args, kwargs):
             if implementation is not None:
                 return numpy_python.call(self, implementation, args, kwargs)
-            if f not in host.TABLE:
+            if host.rule_of(f) is None:
                 return self.mode.no_form(host.display_name(f), args, kwargs)
         return self._call_opaque(f, args, kwargs)
 
@@ -335,7 +345,7 @@ class Tracer:
         code = f.__code__
         made = rewritten(code)
         new = code if made is None else made.code
-        namespace = self.namespace(f.__globals__)
+        namespace = self.namespace(f.__globals__) if made is not None else self.plain_namespace(f.__globals__)
         for inner in nested(code):
             if not inner.co_flags & 0x1:  # a class body looks names up past `__missing__`
                 namespace.preload(inner.co_names)
@@ -344,6 +354,8 @@ class Tracer:
         closure = tuple(
             [self._cell if n == TRACER else self.cell(f, numbers[n], cells[n], n) for n in new.co_freevars]
         )
+        if made is None:
+            closure = tuple([self._plain_cell(c) for c in closure])
         copy = FunctionType(new, namespace, f.__name__, self._defaults(f), closure)
         copy.__kwdefaults__ = (
             None
@@ -371,6 +383,23 @@ class Tracer:
                 found.read = lambda space, name: self.adopt(space[name], name)
             self._namespaces[id(live)] = found
         return found
+
+    def plain_namespace(self, live: dict[str, Any]) -> TraceGlobals:
+        """The globals of functions whose source is not at hand: objects come as proxies."""
+        if type(live) is TraceGlobals:
+            return live
+        found = self._plain_namespaces.get(id(live))
+        if found is None:
+            found = TraceGlobals(live, lambda space, name: proxied(self, self.outside.read_global(space, name)))
+            self._plain_namespaces[id(live)] = found
+        return found
+
+    def _plain_cell(self, cell: CellType) -> CellType:
+        try:
+            content = proxied(self, cell.cell_contents)
+        except ValueError:
+            return cell
+        return cell if content is cell.cell_contents else CellType(content)
 
     def cell(self, f: FunctionType, number: int, old: CellType, name: str) -> CellType:
         """The cell that stands for a closure cell in this trace."""
@@ -411,7 +440,7 @@ class Tracer:
         return found
 
     def namespaces(self) -> Sequence[TraceGlobals]:
-        return list(self._namespaces.values())
+        return [*self._namespaces.values(), *self._plain_namespaces.values()]
 
     # --- attributes and subscripts
 
@@ -422,9 +451,12 @@ class Tracer:
                 raise AttributeError(f"{owner.__class__.__name__!r} object has no attribute {name!r}")
             return getattr(owner, name)
         if kind is ModuleType:
-            value = getattr(owner, name)
-            if type(value) in (np.ndarray, float, int, list, dict) and not is_opaque_module(owner.__name__):
-                return self.outside.read_attribute(owner, name, value)
+            if is_opaque_module(owner.__name__):
+                return getattr(owner, name)
+            value = self.outside.overlay(owner, name)
+            if value is MISSING:
+                value = self._attribute(owner, kind, name, None)
+                value = self.outside.read_attribute(owner, name, value)
             return value
         if kind in _PLAIN:
             return getattr(owner, name)
@@ -448,7 +480,8 @@ class Tracer:
         value = self.outside.overlay(owner, name)
         if value is MISSING:
             value = self._attribute(owner, kind, name, found)
-            if type(value) in (MethodType, FunctionType, *_WRAPPERS):
+            own = kind not in (FunctionType, type) and name in getattr(owner, "__dict__", ())
+            if not own and type(value) in (MethodType, FunctionType, *_WRAPPERS):
                 return value
             if isinstance(owner, type) and (name.startswith("__") or is_opaque_module(owner.__module__)):
                 return value
@@ -474,7 +507,8 @@ class Tracer:
             return getattr(owner, name)
         if found is not None:
             if isinstance(found, FunctionType | classmethod | staticmethod | property | functools.partialmethod):
-                self.outside.guard_unshadowed(owner, name)
+                if name not in getattr(owner, "__dict__", ()):
+                    self.outside.guard_unshadowed(owner, name)
         try:
             return getattr(owner, name)
         except AttributeError:
@@ -521,6 +555,9 @@ class Tracer:
         if kind not in _PLAIN:
             method = self.member(kind, "__getitem__")
             if isinstance(method, FunctionType):
+                made = SUBSCRIPTS.get(kind)
+                if made is not None and mode_in((index,)) is not None:
+                    return made(owner, index)
                 return self.call(method, owner, index)
         return owner[index]
 
@@ -553,6 +590,11 @@ class Tracer:
 
     def binary(self, name: str, a: Any, b: Any) -> Any:
         kind_a, kind_b = type(a), type(b)
+        if kind_a is Poison or kind_b is Poison:
+            (a if kind_a is Poison else b).fail()
+        if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
+            a, b = kinds.operands(self.mode, name, (a, b))
+            return kinds.tag_result(self.mode, (a, b), _BINARY[name](a, b))
         if (kind_a in _PLAIN and kind_b in _PLAIN) or not self._is_user_operator(name, kind_a, kind_b):
             return _BINARY[name](a, b)
         plain = name.rstrip("_")
@@ -583,6 +625,9 @@ class Tracer:
     def augmented(self, name: str, a: Any, b: Any) -> Any:
         a = self.use(a)
         kind = type(a)
+        if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
+            a, b = kinds.operands(self.mode, name, (a, b))
+            return kinds.tag_result(self.mode, (a, b), _AUGMENTED[name](a, b))
         if kind not in _PLAIN and not is_opaque_module(kind.__module__):
             method = self.member(kind, f"__{name}__")
             if isinstance(method, FunctionType):
@@ -593,6 +638,17 @@ class Tracer:
             if self._is_user_operator(base, kind, type(b)):
                 return self.binary(base, a, b)
         return _AUGMENTED[name](a, b)
+
+    def unary(self, name: str, x: Any) -> Any:
+        if self.mode.kinds and kinds.tag_of(self.mode, x):
+            values = kinds.operands(self.mode, name, (x,))
+            return kinds.tag_result(self.mode, values, _UNARY[name](values[0]))
+        kind = type(x)
+        if kind not in _PLAIN and not is_opaque_module(kind.__module__):
+            method = self.member(kind, f"__{name}__")
+            if isinstance(method, FunctionType):
+                return self.call(method, x)
+        return _UNARY[name](x)
 
     # --- tests
 
@@ -667,7 +723,8 @@ def _print(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
         UserWarning,
         stacklevel=3,
     )
-    print(*args, **kwargs)  # noqa: T201  # the user's print
+    shown = [repr(x) if type(x) is Tensor else x for x in args]
+    print(*shown, **kwargs)  # noqa: T201  # the user's print
 
 
 _SENTINEL = object()

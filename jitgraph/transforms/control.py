@@ -21,6 +21,7 @@ from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv, substitute, symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
+from jitgraph.ir.transform import bound_symbols
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
 from jitgraph.transforms import jvp, vjp
 from jitgraph.transforms.jvp import Forward
@@ -95,6 +96,10 @@ def _clone_op(op: Op, values: dict[Value, Value], b: Builder, env: dict[str, Dim
             lower = None if old.lower is None else substitute(old.lower, env)
             attrs[key] = new_symbol(b.graph, old.name, old.origin, lower, upper)
             env[old.name] = symbol(attrs[key])
+    for name in op.attrs.get("binds", ()):
+        env[name] = symbol(new_symbol(b.graph, name, "value", 0, None))
+    if "binds" in op.attrs:
+        attrs["binds"] = tuple(str(env[name]) for name in op.attrs["binds"])
     types: Sequence[TensorType] = [replaced_type(r.type, env) for r in op.results]
     regions: list[Block] = []
     for region in op.regions:
@@ -347,7 +352,7 @@ def _for_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
 
 def _bound_inside(loop: Op) -> set[str]:
     """The symbols that mean something only inside the loop."""
-    return {op.attrs[key] for op in loop.walk() for key in ("index", "symbol") if key in op.attrs}
+    return {name for op in loop.walk() for name in bound_symbols(op)}
 
 
 def _parts_read(read: Value, originals: Mapping[Value, Value], local: Collection[str]) -> list[Value]:

@@ -29,6 +29,7 @@ from jitgraph.tensor import (
     plain,
     wrap,
 )
+from jitgraph.xp.flat import FlatIter
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,6 +65,8 @@ def mode_in(args: Any) -> Mode | None:
             if inner is None:
                 continue
             mode = inner
+        elif kind is FlatIter:
+            mode = x.base._storage.mode
         else:
             continue
         if mode.name == "trace":
@@ -208,6 +211,8 @@ def tensor(x: Any, mode: Mode | None = None) -> Tensor:
         if mode is None or x._storage.mode is mode:
             return x
         return wrap(mode, lift(mode, x))
+    if type(x) is FlatIter:
+        return tensor(x.copy(), mode)
     if mode is None:
         mode = mode_in((x,)) or current_mode() or EAGER
     if isinstance(x, (list, tuple)) and mode_in(x) is not None:
@@ -234,8 +239,8 @@ def array_tensor(x: Any, mode: Mode | None = None) -> Tensor:
 
 
 def operand(x: Any) -> Any:
-    """An operand for `apply`: nested lists with Tensors become arrays, the rest stays."""
-    if isinstance(x, (list, tuple)):
+    """An operand for `apply`: nested lists with Tensors and `x.flat` become arrays, the rest stays."""
+    if isinstance(x, (list, tuple, FlatIter)):
         return tensor(x)
     return x
 

@@ -429,16 +429,26 @@ def tri_mask(mode: Mode, rows: DimLike, columns: DimLike, k: Any) -> Tensor:
     return binary("ge", binary("add", low, k), iota(mode, 0, 1, columns, np.dtype(int)))  # type: ignore[no-any-return]
 
 
+def _at_least_square(x: Tensor) -> Tensor:
+    """A row is repeated as often as it is long, as NumPy's mask makes it."""
+    if x.type.ndim != 1:
+        return x
+    from jitgraph.xp.shape import broadcast_to
+
+    size = x.type.shape[0]
+    return broadcast_to(x, (size, size))  # type: ignore[no-any-return]
+
+
 @numpy_function(np.tril)
 def tril(m: Any, k: Any = 0) -> Any:
-    x = array_tensor(m)
+    x = _at_least_square(array_tensor(m))
     mask = tri_mask(x._storage.mode, x.type.shape[-2], x.type.shape[-1], k)
     return EXPORTS["where"](mask, x, x.type.dtype.type(0))
 
 
 @numpy_function(np.triu)
 def triu(m: Any, k: Any = 0) -> Any:
-    x = array_tensor(m)
+    x = _at_least_square(array_tensor(m))
     mask = tri_mask(
         x._storage.mode, x.type.shape[-2], x.type.shape[-1], binary("sub", k, 1) if type(k) is Tensor else k - 1
     )
@@ -449,10 +459,10 @@ def triu(m: Any, k: Any = 0) -> Any:
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     if indexing not in ("xy", "ij"):
         raise errors.ShapeError("Valid values for `indexing` are 'xy' and 'ij'.")
-    from jitgraph.xp.shape import broadcast_to, reshape_to
+    from jitgraph.xp.shape import broadcast_to, ravel, reshape_to
 
     mode = _mode(*xi)
-    inputs = [array_tensor(x, mode) for x in xi]
+    inputs = [ravel(array_tensor(x, mode)) for x in xi]
     ndim = len(inputs)
     place = list(range(ndim))
     if indexing == "xy" and ndim > 1:
@@ -460,7 +470,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     sizes: list[DimLike] = [1] * ndim
     shaped = []
     for k, x in enumerate(inputs):
-        size = x.type.shape[0] if x.type.ndim else 1
+        size = x.type.shape[0]
         sizes[place[k]] = size
         shaped.append(reshape_to(x, tuple(size if at == place[k] else 1 for at in range(ndim))))
     if sparse:

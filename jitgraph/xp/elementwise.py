@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply, plain
+from jitgraph.tensor import Tensor, apply, lift, plain
 from jitgraph.xp.core import (
     EXPORTS,
     NUMPY_TABLE,
@@ -29,12 +28,13 @@ from jitgraph.xp.core import (
     operand,
     tensor,
 )
+from jitgraph.xp.operators import ufunc_power
 
 #: Each ufunc that a record stands for.
 UFUNCS: dict[np.ufunc, str] = {
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.floor_divide: "floordiv",
     np.remainder: "mod", np.fmod: "fmod", np.power: "pow", np.minimum: "minimum", np.maximum: "maximum",
-    np.fmin: "fmin", np.fmax: "fmax", np.negative: "neg", np.absolute: "abs", np.sign: "sign", np.square:
+    np.fmin: "fmin", np.fmax: "fmax", np.negative: "neg", np.conjugate: "conj", np.absolute: "abs", np.sign: "sign", np.square:
     "square", np.reciprocal: "reciprocal", np.sqrt: "sqrt", np.copysign: "copysign", np.equal: "eq",
     np.not_equal: "ne", np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge", np.isnan:
     "isnan", np.isinf: "isinf", np.isfinite: "isfinite", np.signbit: "signbit", np.logical_and: "logical_and",
@@ -95,13 +95,27 @@ def out_of(ufunc: np.ufunc, operands: tuple[Any, ...], kwargs: dict[str, Any]) -
 def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One call of a ufunc on traced or recorded operands, with its keyword arguments."""
     operands, (out,) = out_of(ufunc, operands, kwargs)
-    values = _strong([operand(x) for x in operands])
+    values = by_loop(record, _strong([operand(x) for x in operands]))
     casting = kwargs.get("casting", "same_kind")
     signature = _signature(ufunc, kwargs)
     if signature is not None or casting != "same_kind":
         values = with_loop(ufunc, values, signature, casting)
-    result = np_kind(apply(R(record), *values))
+    result = np_kind(_apply_record(record, values))
     return ufunc_result(result, out, kwargs)
+
+
+#: Records that compute complex (or any float) scalars in another way than NumPy's loops, which a call of the ufunc runs.
+_UNLIKE_SCALARS = {"mul": "c", "abs": "c", "pow": "fc"}
+
+
+def by_loop(record: str, values: list[Any]) -> list[Any]:
+    """The operands of a ufunc's call: scalars as 0-d arrays where operators on scalars give other bits."""
+    kinds = _UNLIKE_SCALARS.get(record)
+    if kinds is not None:
+        for x in values:
+            if type(x) is Tensor and x.type.dtype.kind in kinds and x.type.kind == "np_scalar":
+                return [as_kind(v, "array") if v is x else v for v in values]
+    return values
 
 
 def ufunc_result(result: Tensor, out: Any, kwargs: dict[str, Any]) -> Any:
@@ -149,7 +163,15 @@ def with_loop(
         loop = ufunc.resolve_dtypes((*codes, *[None] * ufunc.nout), casting=casting, **chosen)  # type: ignore[arg-type]
     except TypeError as error:
         raise errors.DTypeError(str(error)) from None
-    return [cast(tensor(x), t) for x, t in zip(values, loop, strict=False)]
+    return [_into_loop(tensor(x), t) for x, t in zip(values, loop, strict=False)]
+
+
+def _into_loop(x: Tensor, dtype: np.dtype) -> Tensor:
+    """An operand in the dtype of its loop; a Python int must fit."""
+    mode = x._storage.mode
+    if x.type.kind == "py_int" and dtype.kind in "iu" and isinstance(mode, TraceMode):
+        mode.check_fits(lift(mode, x), dtype)
+    return cast(x, dtype)  # type: ignore[no-any-return]
 
 
 def select_into(result: Tensor, where_: Any, out: Any, casting: str = "same_kind") -> Tensor:
@@ -171,6 +193,11 @@ def select_into(result: Tensor, where_: Any, out: Any, casting: str = "same_kind
     return apply(R("where"), mask, cast(tensor(result), old.type.dtype), old)  # type: ignore[no-any-return]
 
 
+def _apply_record(record: str, values: Sequence[Any]) -> Any:
+    """The operator; integer powers with NumPy's error for negative exponents."""
+    return ufunc_power(*values) if record == "pow" else apply(R(record), *values)
+
+
 def _strong(values: list[Any]) -> list[Any]:
     """The operands of a ufunc: Python numbers alone are NumPy's, as in `np.add(True, True)`."""
     for x in values:
@@ -188,7 +215,8 @@ def _define_ufunc(ufunc: np.ufunc, record: str) -> Callable[..., Any]:
         if not kwargs and len(operands) == nin:
             for x in operands:
                 if type(x) is Tensor and x._storage.mode.name != "eager":
-                    return np_kind(apply(R(record), *_strong([operand(v) for v in operands])))
+                    values = by_loop(record, _strong([operand(v) for v in operands]))
+                    return np_kind(_apply_record(record, values))
         mode = mode_in(operands)
         if kwargs and (mode is None or mode.name == "eager"):
             mode = mode_in(tuple(kwargs.values())) or mode
@@ -230,18 +258,14 @@ def positive(*operands: Any, **kwargs: Any) -> Any:
     return ufunc_result(duplicate(value), out, kwargs)
 
 
-@numpy_function(np.conjugate)
-def conjugate(x: Any, /, out: Any = None, **kwargs: Any) -> Any:
-    return deliver(duplicate(tensor(x)), out)
-
-
 def _define_pair(ufunc: np.ufunc, records: tuple[str, str]) -> None:
     label = ufunc.__name__
 
     @numpy_function(ufunc, name=label)
     def function(*operands: Any, **kwargs: Any) -> Any:
         inputs, outs = out_of(ufunc, operands, kwargs)
-        values = with_loop(ufunc, inputs, _signature(ufunc, kwargs), kwargs.get("casting", "same_kind"))
+        values = _strong([operand(x) for x in inputs])
+        values = with_loop(ufunc, values, _signature(ufunc, kwargs), kwargs.get("casting", "same_kind"))
         results = [np_kind(apply(R(r), *values)) for r in records]  # before any is written: `out` may be an operand
         return tuple(ufunc_result(r, out, kwargs) for r, out in zip(results, outs, strict=True))
 
@@ -417,16 +441,6 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = where(condition, choice, result)
     return result
-
-
-@numpy_function(np.real)
-def real(val: Any) -> Any:
-    return val
-
-
-@numpy_function(np.imag)
-def imag(val: Any) -> Any:
-    return multiply(val, 0)
 
 
 def _beyond_numpy(name: str) -> Callable[..., Any]:

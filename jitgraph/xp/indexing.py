@@ -19,7 +19,6 @@ from jitgraph.tensor import (
     Mode,
     Tensor,
     apply,
-    dim_tensor,
     plain,
     read,
     view_of,
@@ -29,8 +28,6 @@ from jitgraph.xp.core import (
     EXPORTS,
     R,
     array_tensor,
-    as_kind,
-    axis_of,
     literal,
     mode_in,
     numpy_function,
@@ -40,7 +37,7 @@ from jitgraph.xp.core import (
     translate,
     unwrap,
 )
-from jitgraph.xp.keys import Item, full_mask, index_dim, index_error, match_mask, normalised, parse, slice_bounds
+from jitgraph.xp.keys import Item, full_mask, index_dim, index_error, normalised, parse, slice_bounds
 from jitgraph.xp.shape import ravel, reshape_to, transpose
 
 # --- reading
@@ -340,19 +337,32 @@ def common_index_shape(mode: Mode, shapes: list[Shape]) -> Shape:
         raise index_error(mode, f"{message} {' '.join(array_shape_text(s) for s in known)} ") from None
 
 
+def count_of(mode: TraceMode, mask: Tensor) -> DimLike:
+    """The number of true elements of a mask, as a size; the same one for masks that are computed alike."""
+    value = read(mask)
+    known = constant_array(value)
+    if known is not None:
+        return int(np.count_nonzero(known))
+    found = mode.count_of_mask(value)
+    if found is None:
+        total = mode.apply(R("reduce_sum"), [value], {"axes": tuple(range(mask.type.ndim)), "keepdims": False})[0]
+        found = mode.bind(total, "k", 0, product(mask.type.shape))
+        mode.note_count(value, found)
+    return found
+
+
 def compress_by(mode: Mode, x: Tensor, mask: Tensor) -> Tensor:
     """`x[mask]`, the mask of the shape of `x`."""
-    match_mask(mode, mask.type.shape, x.type.shape, 0)
     if not isinstance(mode, TraceMode):
-        return apply(R("compress"), x, mask, symbol="k")  # type: ignore[no-any-return]
+        return apply(R("compress"), x, mask, size=None)  # type: ignore[no-any-return]
+    size = count_of(mode, mask)
     value = mode.stretch(read(mask), x.type.shape)
-    count = mode.fresh_symbol("k", "value", 0, product(x.type.shape))
-    mode.counted(read(mask), count)
-    return wrap(mode, mode.apply(R("compress"), [read(x), value], {"symbol": str(count)})[0])
+    return wrap(mode, mode.apply(R("compress"), [read(x), value], {"size": size})[0])
 
 
 @numpy_function(np.nonzero)
-def nonzero(a: Any) -> Any:
+def nonzero(a: Any, known: DimLike | None = None) -> Any:
+    """The indices of what is not zero, one array an axis; their number may be known."""
     x = array_tensor(a)
     if x.type.ndim == 0:
         raise errors.ShapeError(
@@ -361,13 +371,10 @@ def nonzero(a: Any) -> Any:
     mode = x._storage.mode
     if x.type.dtype.kind != "b":
         x = EXPORTS["not_equal"](x, 0)
+    count: DimLike | None = known
     if isinstance(mode, TraceMode):
-        count = mode.fresh_symbol("k", "value", 0, product(x.type.shape))
-        mode.counted(read(x), count)
-        symbol = str(count)
-    else:
-        symbol = "k"
-    results = mode.apply(R("nonzero"), [read(x)], {"symbol": symbol})
+        count = count_of(mode, x) if known is None else known
+    results = mode.apply(R("nonzero"), [read(x)], {"size": count})
     found = []
     for r in results:
         t = wrap(mode, r)
@@ -379,70 +386,6 @@ def nonzero(a: Any) -> Any:
 @numpy_function(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
     return nonzero(ravel(array_tensor(a)))[0]
-
-
-@numpy_function(np.argwhere)
-def argwhere(a: Any) -> Any:
-    return EXPORTS["stack"](nonzero(a), axis=1)
-
-
-@numpy_function(np.compress)
-def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    x = array_tensor(a, mode_in((condition, a)))
-    if axis is None:
-        x, axis = ravel(x), 0
-    k = axis_of(axis, x.type.ndim, "compress")
-    return getitem(x, (*(slice(None),) * k, tensor(condition, x._storage.mode)))
-
-
-@numpy_function(np.extract)
-def extract(condition: Any, arr: Any) -> Any:
-    mode = mode_in((condition, arr))
-    return getitem(ravel(array_tensor(arr, mode)), ravel(EXPORTS["not_equal"](array_tensor(condition, mode), 0)))
-
-
-@numpy_function(np.take)
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """Elements at integer positions; `mode` "wrap" and "clip" change what is out of range."""
-    m = mode_in((a, indices)) or EAGER
-    x = array_tensor(a, m)
-    if axis is None:
-        x, axis = ravel(x), 0
-    k = axis_of(axis, x.type.ndim, "take")
-    size = x.type.shape[k]
-    index = tensor(indices, m)
-    if mode == "clip":
-        index = EXPORTS["clip"](index, 0, dim_tensor(m, size - 1))
-    elif mode == "wrap":
-        index = EXPORTS["remainder"](index, dim_tensor(m, size))
-    elif mode != "raise":
-        raise errors.ShapeError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    checked = integer_index(m, index, size, k)
-    if index.type.ndim == 0:
-        checked = as_kind(checked, "np_scalar") if m.name == "trace" else checked
-    result = apply(R("take"), x, checked, axis=k)
-    from jitgraph.xp.core import deliver
-
-    return deliver(result, out)
-
-
-@numpy_function(np.take_along_axis)
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    m = mode_in((arr, indices))
-    x, index = array_tensor(arr, m), array_tensor(indices, m)
-    if axis is None:
-        x, axis = ravel(x), 0
-    k = axis_of(axis, x.type.ndim, "take_along_axis")
-    key = []
-    for a, d in enumerate(x.type.shape):
-        if a == k:
-            key.append(index)
-        else:
-            along = EXPORTS["arange"](dim_tensor(x._storage.mode, d))
-            key.append(
-                reshape_to(tensor(along, x._storage.mode), tuple(d if i == a else 1 for i in range(x.type.ndim)))
-            )
-    return getitem(x, tuple(key))
 
 
 def iterate(x: Tensor) -> Iterator[Any]:

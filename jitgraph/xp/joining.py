@@ -21,6 +21,7 @@ from jitgraph.tensor import (
     dim_tensor,
     lift,
     plain,
+    read,
     view_of,
 )
 from jitgraph.xp.core import (
@@ -34,6 +35,7 @@ from jitgraph.xp.core import (
     shape_of,
     size_of,
     sizes_agree,
+    tensor,
     view_tensor,
 )
 from jitgraph.xp.shape import (
@@ -275,7 +277,9 @@ def _rolled(x: Tensor, shift: Any, axis: int) -> Tensor:
                 by = 0 if mode.decide("==", size, 0) else mod(by, size)
         except Undecided:
             by = mod(by, dim_max(size, 1))
-    return _joined([cut(x, axis, size - by, size), cut(x, axis, 0, size - by)], axis, None, None, "same_kind", "roll")  # type: ignore[no-any-return]
+    parts = [cut(x, axis, size - by, size), cut(x, axis, 0, size - by)]
+    joined = _joined(parts, axis, None, None, "same_kind", "roll")
+    return joined if x.type.dtype.isnative else cast(joined, x.type.dtype)  # type: ignore[no-any-return]
 
 
 def size_or_data(x: Any) -> DimLike | None:
@@ -291,19 +295,44 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     if axis is None:
         x, axis = ravel(x), 0
     k = axis_of(axis, x.type.ndim, "repeat")
-    if (type(repeats) is Tensor and repeats.type.ndim) or (not isinstance(repeats, (int, np.integer, Tensor))):
-        raise errors.TraceError(
-            errors.describe(
-                "repeat with one count for each element has no compiled form",
-                place_of(x),
-                remedy="give one count for all.",
-            )
-        )
+    if (type(repeats) is Tensor and repeats.type.ndim) or (np.ndim(repeats) if type(repeats) is not Tensor else 0):
+        return repeat_each(x, repeats, k)
+    if isinstance(repeats, (float, np.bool_)):
+        repeats = int(repeats)
     count = size_of(repeats)
     shape = x.type.shape
     wide = (*shape[: k + 1], count, *shape[k + 1 :])
     spread = stretched(expand_dims(x, k + 1), wide)
     return reshape_to(apply(R("copy"), spread, order="C"), (*shape[:k], shape[k] * count, *shape[k + 1 :]))
+
+
+def repeat_each(x: Tensor, repeats: Any, axis: int) -> Any:
+    """`repeat` with one count for each element: where each part begins is marked, and the marks are counted.
+
+    Raises:
+        DTypeError, ShapeError: the counts are no integers, negative, or too few.
+    """
+    from jitgraph.xp.selecting import index_array, must, size_value
+
+    mode, size = x._storage.mode, x.type.shape[axis]
+    counts = index_array(repeats, mode, "safe")
+    if counts.type.ndim != 1:
+        raise errors.ShapeError("object too deep for desired array")
+    have = counts.type.shape[0]
+    if isinstance(have, int) and have == 1:
+        counts = stretched(counts, (size,))
+    elif not sizes_agree(mode, size, have, "operands could not be broadcast together with shape ({0},) ({1},)"):
+        sizes = [mode.example(d) if isinstance(mode, TraceMode) else d for d in (size, have)]
+        raise errors.ShapeError(f"operands could not be broadcast together with shape ({sizes[0]},) ({sizes[1]},)")
+    must(mode, EXPORTS["greater_equal"](counts, 0), errors.ShapeError, "repeats may not contain negative values.")
+    ends = tensor(EXPORTS["cumsum"](counts), mode)
+    total = EXPORTS["sum"](counts)
+    count = mode.bind(read(tensor(total, mode)), "k", 0) if isinstance(mode, TraceMode) else int(plain(total))
+    marks = tensor(EXPORTS["zeros"](size_value(mode, count + 1), dtype=np.int64), mode)
+    begins = tensor(EXPORTS["subtract"](ends, counts), mode)
+    marked = apply(R("scatter_add"), marks, begins, EXPORTS["ones_like"](begins), axis=0)
+    index = EXPORTS["subtract"](EXPORTS["cumsum"](marked[: size_value(mode, count)]), 1)
+    return apply(R("take"), x, index, axis=axis)
 
 
 @numpy_function(np.tile)

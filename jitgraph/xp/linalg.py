@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -238,14 +237,20 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         if isinstance(ord, (int, float)):
             powers = sum(EXPORTS["power"](absolute(t), ord), axis=k, keepdims=keepdims)
             return EXPORTS["power"](powers, 1.0 / ord)
-    raise _no_norm(ord, axes, t)
+    return _no_norm(x, ord, axis, keepdims, t)
 
 
-def _no_norm(ord: Any, axes: Sequence[int], t: Tensor) -> errors.TraceError:
-    return errors.TraceError(
+def _no_norm(x: Any, ord: Any, axis: Any, keepdims: bool, t: Tensor) -> Any:
+    """A norm without a compiled form: a call back.
+
+    Raises:
+        GradientTypeError: a tape records `x`.
+    """
+    mode = t._storage.mode
+    if isinstance(mode, TraceMode):
+        return mode.unsupported("np.linalg.norm", (x, ord, axis, keepdims), {}, np.linalg.norm)
+    raise errors.GradientTypeError(
         errors.describe(
-            f"the norm of order {ord} over axes {tuple(axes)} has no compiled form",
-            _place(t),
-            remedy="wrap it with jg.host.",
+            f"the norm of order {ord} has no gradient here", remedy="use x.numpy(), through which no gradient flows."
         )
     )

@@ -7,6 +7,7 @@ piece in their base is then written as a view of the flattened base, whose layou
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TypeAlias
 
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
@@ -22,39 +23,43 @@ class Unsure(Exception):  # noqa: N818  # an answer
 
 
 def mergeable(x: Tensor, shape: Shape) -> Tensor | None:
-    """`x` with the axes that a reshape to `shape` merges as one axis each, if they continue one another.
+    """`x` with one axis in place of those that a reshape to `shape` merges, if they continue one another.
 
     Returns:
-        None if two of them do not, or nothing is to be merged: then `x` itself says all.
+        None if two of them do not.
 
     Raises:
         Unsure: see there.
     """
     mode = x._storage.mode
     t = x.type
-    if not isinstance(mode, TraceMode) or not x._steps or not isinstance(x._steps[-1], IndexMap):
+    if not isinstance(mode, TraceMode):
         return None
+    base, seen = x, IndexMap.identity(t.shape)
+    if x._steps and isinstance(x._steps[-1], IndexMap):
+        base, seen = make(x._storage, x._steps[:-1]), x._steps[-1]
     try:
         runs = _runs(mode, t.shape, shape)
         if runs is None:
             return None
-        base = make(x._storage, x._steps[:-1])
-        seen: IndexMap = x._steps[-1]
-        if all(_continue(mode, t, base.type, seen, a, b) for run in runs for a, b in pairwise(run)):
-            return _merged(base, seen, [run for run in runs if len(run) > 1])
+        if all(_continue(mode, t, base.type, seen, a, b) for run, _ in runs for a, b in pairwise(run)):
+            return _merged(base, seen, runs)
     except Undecided:
         pass
     return None
 
 
-def _runs(mode: TraceMode, old: Shape, new: Shape) -> list[list[int]] | None:
-    """The shortest runs of old axes whose products are those of runs of new axes; None if only together they are equal.
+Run: TypeAlias = tuple[list[int], DimLike]
+
+
+def _runs(mode: TraceMode, old: Shape, new: Shape) -> list[Run] | None:
+    """The shortest runs of old axes with the product of a run of new ones, each with this product of new sizes.
 
     Raises:
         Undecided: sizes that are data.
     """
     axes = [k for k, d in enumerate(old) if not mode.decide("==", d, 1)]
-    runs: list[list[int]] = []
+    runs: list[Run] = []
     i = j = 0
     while i < len(axes) and j < len(new):
         run, left, right = [axes[i]], old[axes[i]], new[j]
@@ -69,7 +74,7 @@ def _runs(mode: TraceMode, old: Shape, new: Shape) -> list[list[int]] | None:
                 if j == len(new):
                     return None
                 right, j = right * new[j], j + 1
-        runs.append(run)
+        runs.append((run, right))
     return runs
 
 
@@ -101,20 +106,20 @@ def _continue(mode: TraceMode, t: TensorType, base: TensorType, seen: IndexMap, 
     raise Unsure
 
 
-def _merged(base: Tensor, seen: IndexMap, runs: list[list[int]]) -> Tensor:
+def _merged(base: Tensor, seen: IndexMap, runs: list[Run]) -> Tensor:
     """The view `seen` of `base` with each run of its axes as one, by way of a reshape of the base."""
     order = base.type.layout.order
     place = {axis: p for p, axis in enumerate(order)}
     of_view = {m.axis: k for k, m in enumerate(seen.axes) if m.axis is not None}
-    spans = {place[of_view[run[0]]]: (place[of_view[run[-1]]], run) for run in runs}
-    gone = {axis for run in runs for axis in run[:-1]}
+    spans = {place[of_view[run[0]]]: place[of_view[run[-1]]] for run, _ in runs if len(run) > 1}
+    gone = {axis for run, _ in runs for axis in run[:-1]}
     kept = [k for k in range(len(seen.shape)) if k not in gone]
     number = {k: i for i, k in enumerate(kept)}
     sizes: list[DimLike] = []
     axes: list[AxisMap] = []
     p = 0
     while p < len(order):
-        last, run = spans.get(p, (p, []))
+        last = spans.get(p, p)
         offset: DimLike = 0
         for axis in order[p : last + 1]:
             offset = offset * base.type.shape[axis] + seen.axes[axis].offset
@@ -122,11 +127,9 @@ def _merged(base: Tensor, seen: IndexMap, runs: list[list[int]]) -> Tensor:
         sizes.append(product([base.type.shape[axis] for axis in order[p : last + 1]]))
         axes.append(AxisMap(offset, inner.step, None if inner.axis is None else number[inner.axis]))
         p = last + 1
-        if run:
-            number[run[-1]] = number[inner.axis]  # type: ignore[index]
     shape = list(seen.shape)
-    for run in runs:
-        shape[run[-1]] = product([seen.shape[k] for k in run])
+    for run, size in runs:
+        shape[run[-1]] = size
     turned = base if list(order) == sorted(order) else view_of(base, IndexMap.permute(base.type.shape, order))
     flat = reshape_of(turned, tuple(sizes))
     return view_of(flat, IndexMap(tuple(shape[k] for k in kept), tuple(axes)))

@@ -22,6 +22,7 @@ from jitgraph.tensor import (
     view_of,
 )
 from jitgraph.xp import (
+    complexes,
     creation,
     elementwise,
     indexing,
@@ -31,7 +32,9 @@ from jitgraph.xp import (
     placing,
     reductions,
     scalars,
+    selecting,
     shape,
+    statistics,
     writes,
 )
 from jitgraph.xp.core import (
@@ -47,6 +50,7 @@ from jitgraph.xp.core import (
     translate,
     unwrap,
 )
+from jitgraph.xp.flat import FlatIter
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -170,14 +174,18 @@ def item(x: Tensor, *args: Any) -> Any:
         return plain(x).item(*args) if isinstance(plain(x), (np.ndarray, np.generic)) else plain(x)
     if args:
         key = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
-        x = indexing.getitem(x, key if len(key) == x.type.ndim else (shape.ravel(x), key)[1])
+        if len(key) == 1 and x.type.ndim > 1:
+            x = shape.ravel(x)
+        elif len(key) != x.type.ndim:
+            raise errors.ShapeError("incorrect number of indices for array")
+        x = indexing.getitem(x, key)
     elif x.type.shape:
         if not all(d == 1 for d in x.type.shape):
             raise errors.ShapeError("can only convert an array of size 1 to a Python scalar")
         x = shape.reshape_to(x, ())
     kind = x.type.dtype.kind
     table = scalars.BUILTIN_TABLE
-    return table[{"b": bool, "f": float}.get(kind, int)](x)
+    return table[{"b": bool, "f": float, "c": complex}.get(kind, int)](x)
 
 
 def tolist(x: Tensor) -> Any:
@@ -209,20 +217,15 @@ def clip(x: Tensor, min: Any = None, max: Any = None, out: Any = None, **kwargs:
     return elementwise.clip(x, min, max, out=out, **kwargs)
 
 
-def conj(x: Tensor) -> Any:
-    return x
-
-
-def real(x: Tensor) -> Any:
-    return x if x.type.dtype.kind != "c" else rewrap(_convert(x, "array").real)
-
-
-def imag(x: Tensor) -> Any:
-    return elementwise.multiply(x, 0) if x.type.dtype.kind != "c" else rewrap(_convert(x, "array").imag)
-
-
 def flat(x: Tensor) -> Any:
-    return _convert(x, "array").flat
+    return FlatIter(x) if x._storage.mode is not EAGER else _convert(x, "array").flat
+
+
+def set_flat(x: Tensor, value: Any) -> None:
+    if x._storage.mode is EAGER:
+        plain(x).flat = unwrap(value)
+    else:
+        placing.set_flat(x, value)
 
 
 def squeeze(x: Tensor, axis: Any = None) -> Any:
@@ -241,8 +244,12 @@ def dot(x: Tensor, b: Any, out: Any = None) -> Any:
     return linalg.dot(x, b, out=out)
 
 
+def choose(x: Tensor, *choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    return selecting.choose(x, choices[0] if len(choices) == 1 else choices, out, mode)
+
+
 def compress(x: Tensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    return deliver(indexing.compress(condition, x, axis), out)
+    return deliver(selecting.compress(condition, x, axis), out)
 
 
 def put(x: Tensor, indices: Any, values: Any, mode: str = "raise") -> None:
@@ -288,13 +295,15 @@ FRONT = SimpleNamespace(
     __ceil__=_rounding(math.ceil), __trunc__=_rounding(math.trunc), __round__=_rounding(round),
     array_ufunc=array_ufunc, translate=translate, array_function=array_function, fit=fit, iterate=iterate,
     matrix_transpose=shape.matrix_transpose,
-    sum=reductions.sum, prod=reductions.prod, max=reductions.max, min=reductions.min, mean=reductions.mean,
-    var=reductions.var, std=reductions.std, any=reductions.any, all=reductions.all, argmax=reductions.argmax,
+    sum=reductions.sum, prod=reductions.prod, max=reductions.max, min=reductions.min, mean=statistics.mean,
+    var=statistics.var, std=statistics.std, any=reductions.any, all=reductions.all, argmax=reductions.argmax,
     argmin=reductions.argmin, cumsum=cumulative("cumsum"), cumprod=cumulative("cumprod"),
     reshape=reshape, transpose=transpose, ravel=shape.ravel, flatten=flatten, squeeze=squeeze, swapaxes=shape.swapaxes,
     diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=view,
-    clip=clip, conj=conj, conjugate=conj, real=real, imag=imag, flat=flat, dot=dot, take=indexing.take,
-    compress=compress, nonzero=indexing.nonzero, put=put, trace=linalg.trace, round=EXPORTS["round"],
+    clip=clip, conj=complexes.conjugate_of, conjugate=complexes.conjugate_of, real=complexes.real_of,
+    imag=complexes.imag_of, flat=flat, dot=dot, take=selecting.take,
+    set_flat=set_flat, flat_getitem=placing.flat_getitem, flat_setitem=placing.flat_setitem, compress=compress, choose=choose, nonzero=indexing.nonzero, put=put, trace=linalg.trace,
+    round=EXPORTS["round"],
     is_integer=is_integer, as_integer_ratio=_python_method("as_integer_ratio"), hex=_python_method("hex"),
     bit_length=_python_method("bit_length"),
     bit_count=_python_method("bit_count"),

@@ -18,6 +18,7 @@ from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
 from jitgraph.modes import TraceMode, constant_of
+from jitgraph.ops.families import dtype_code, loop_dtypes
 from jitgraph.tensor import (
     EAGER,
     Ratio,
@@ -32,6 +33,7 @@ from jitgraph.tensor import (
     read,
     wrap,
 )
+from jitgraph.xp import complexes
 from jitgraph.xp.core import R, as_kind, describe_operand, mode_in, operand, rewrap, tensor, translate
 
 #: Python operator to the operator record.
@@ -117,7 +119,7 @@ def is_python(x: Any) -> bool:
     """A Python number, plain or traced."""
     if type(x) is Tensor:
         return x.type.is_python
-    return isinstance(x, (int, float)) and not isinstance(x, np.generic)
+    return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
 
 
 # --- Python numbers
@@ -144,6 +146,10 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
     va, vb = lift(mode, a), lift(mode, b)
     apply_ = mode.builder.apply
     floating = "f" in (va.type.dtype.kind, vb.type.dtype.kind)
+    if "c" in (va.type.dtype.kind, vb.type.dtype.kind) and name != "matmul":
+        return complexes.python_binary(mode, name, va, vb, RECORDS[name])
+    if any(is_long(v) for v in (va, vb)):
+        return _with_long(mode, name, va, vb)
     if name in _COMPARISONS:
         return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
     if name == "matmul":
@@ -159,6 +165,27 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
     if not floating and name == "truediv":
         va, vb = (apply_(R("cast"), v, dtype=dtypes.F64)[0] for v in (va, vb))
     return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
+
+
+def is_long(value: Any) -> bool:
+    """A constant Python int beyond int64."""
+    known = constant_of(value)
+    return type(known) is int and not -(2**63) <= known < 2**63
+
+
+def _with_long(mode: Any, name: str, a: Any, b: Any) -> Any:
+    """An operator on a traced Python number and an int beyond 64 bits: comparisons are known, floats round it, what
+    else there is Python computes.
+    """
+    long, other = (constant_of(a), b) if is_long(a) else (constant_of(b), a)
+    if other.type.kind in ("py_int", "py_bool") and name in _COMPARISONS:
+        greater = (long > 0) == (long is constant_of(b))  # is b greater than a?
+        return name in (("lt", "le", "ne") if greater else ("gt", "ge", "ne"))
+    if other.type.kind == "py_float" and (name not in _COMPARISONS or float(long) == long):
+        return python_binary(mode, name, *(float(long) if is_long(v) else wrap(mode, v) for v in (a, b)))
+    mode.check(mode.builder.constant(value=False), "deoptimise", _OVERFLOW)
+    zero = mode.builder.constant(0 if name in _COMPARISONS or name == "pow" else 1)
+    return python_binary(mode, name, *(wrap(mode, zero if is_long(v) else v) for v in (a, b)))
 
 
 def _dims(mode: Any, name: str, a: DimLike, b: DimLike) -> Any:
@@ -283,7 +310,7 @@ def as_python(mode: Any, value: Any) -> Any:
     """A scalar value as the Python number of its dtype."""
     if value.type.is_python:
         return value
-    kind = {"b": "py_bool", "i": "py_int", "f": "py_float"}[value.type.dtype.kind]
+    kind = {"b": "py_bool", "i": "py_int", "f": "py_float", "c": "py_complex"}[value.type.dtype.kind]
     return mode.builder.apply(R("as_kind"), value, kind=kind)[0]
 
 
@@ -294,9 +321,11 @@ def power(a: Any, b: Any) -> Any:
     """`a ** b` of arrays and NumPy scalars: known exponents take NumPy's short cuts."""
     exponent = _number(b)
     base = tensor(a, mode_of((a, b)))
-    if exponent is not None and (is_python(b) or base.type.dtype.kind == "f"):
+    if exponent is not None and (is_python(b) or base.type.dtype.kind in "fc"):
         kind = base.type.dtype.kind
-        if kind == "f" and not base.type.is_python:
+        if kind in "fc" and base.type.kind != "array":  # NumPy's scalars have no short cuts
+            pass
+        elif kind in "fc" and not base.type.is_python and not isinstance(exponent, complex):
             short = {2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(float(exponent))
             if short is not None:
                 return apply(R(short), base)
@@ -310,19 +339,20 @@ def power(a: Any, b: Any) -> Any:
 def ufunc_power(a: Any, b: Any) -> Any:
     """`np.power`, with its error for negative integer exponents."""
     mode = mode_of((a, b))
-    exponent, base = _number(b), tensor(a, mode)
-    strong = tensor(b, mode).type if exponent is None or not is_python(b) else None
-    if base.type.dtype.kind in "iub" and (
-        strong.dtype.kind == "i" if strong is not None else isinstance(exponent, int)
-    ):
-        message = "Integers to negative integer powers are not allowed."
-        if exponent is not None:
-            if exponent < 0 and is_python(b) and base.type.dtype.kind == "u":
-                raise OverflowError(f"Python integer {exponent} out of bounds for {base.type.dtype.name}")
-            if exponent < 0:
-                raise errors.ShapeError(message)
-        elif isinstance(mode, TraceMode):
-            mode.check(mode.builder.apply(R("ge"), lift(mode, b), 0)[0], "ValueError", message)
+    exponent = _number(b)
+    types = [tensor(x, mode).type for x in (a, b)]
+    if all(t.dtype.kind in "iub" for t in types):
+        dtype = loop_dtypes("power", np.power, tuple(dtype_code(t) for t in types))[0]
+        for x, t in zip((a, b), types, strict=True):
+            if t.kind == "py_int" and isinstance(mode, TraceMode):
+                mode.check_fits(lift(mode, x), dtype)
+        if dtype.kind == "i" and types[1].dtype.kind == "i":
+            message = "Integers to negative integer powers are not allowed."
+            if exponent is not None:
+                if exponent < 0:
+                    raise errors.ShapeError(message)
+            elif isinstance(mode, TraceMode):
+                mode.check(mode.builder.apply(R("ge"), lift(mode, b), 0)[0], "ValueError", message)
     return apply(R("pow"), a, b)
 
 
@@ -331,7 +361,7 @@ def _number(x: Any) -> Any:
     if type(x) is Tensor:
         value = x._storage.value
         return constant_of(value) if x.is_traced and value is not None and not x._steps else None
-    return x if isinstance(x, (int, float)) else None
+    return x if isinstance(x, (int, float, complex)) else None
 
 
 def unary(name: str, x: Tensor) -> Any:
@@ -357,6 +387,8 @@ def unary(name: str, x: Tensor) -> Any:
             value = mode.builder.apply(R("cast"), value, dtype=dtypes.I64)[0]
         if name == "pos":
             return wrap(mode, value)
+        if t.kind == "py_complex" and name == "abs":
+            return complexes.python_abs(mode, value)
         if t.kind == "py_int" and name in ("neg", "abs"):
             smallest = mode.builder.apply(R("ne"), value, -(2**63))[0]
             mode.check(smallest, "deoptimise", _OVERFLOW)

@@ -47,8 +47,16 @@ from jitgraph.xp.core import (
     tensor,
     unwrap,
 )
-from jitgraph.xp.indexing import SAFE, arrangement, base_axes, basic_view, common_index_shape, integer_index
-from jitgraph.xp.keys import parse
+from jitgraph.xp.indexing import (
+    SAFE,
+    arrangement,
+    base_axes,
+    basic_view,
+    common_index_shape,
+    getitem,
+    integer_index,
+)
+from jitgraph.xp.keys import mask_rank, parse
 from jitgraph.xp.shape import ravel, reshape_to, stretched, transpose
 from jitgraph.xp.writes import setitem
 
@@ -145,6 +153,69 @@ def write_flat(x: Tensor, index: Tensor, values: Tensor) -> None:
     for p in parts:
         p._dim = SAFE
     setitem(x, tuple(reversed(parts)), values)
+
+
+# --- x.flat
+
+
+def flat_value(x: Tensor) -> Tensor:
+    """The elements in C order: a view of `x`, or computed where they are read."""
+    return reshape_to(x, (product(x.type.shape),))  # type: ignore[no-any-return]
+
+
+def flat_getitem(x: Tensor, key: Any) -> Any:
+    """`x.flat[key]`: a scalar or a copy."""
+    if isinstance(key, tuple):
+        if len(key) != 1:
+            raise errors.IndexingError("unsupported iterator index")
+        (key,) = key
+    found = getitem(flat_value(x), key)
+    if type(found) is Tensor and found.type.kind == "array" and found._storage is x._storage:
+        return apply(R("copy"), found, order="C")
+    return found
+
+
+def flat_setitem(x: Tensor, key: Any, value: Any) -> None:
+    """`x.flat[key] = value`, from the first value again if there are too few."""
+    target_of(x, "x.flat")
+    mode = mode_in((x, key, value)) or x._storage.mode
+    values = as_dtype(value, x.type.dtype, mode)
+    count = values.type.shape[0]
+    if no_elements(mode, count):
+        return
+    flat = flat_value(x)
+    shares = flat._storage is x._storage
+    if not shares:
+        flat = apply(R("copy"), flat, order="C")
+    if isinstance(key, tuple) and len(key) == 1:
+        (key,) = key
+    is_mask = mask_rank(key) == 1 or (isinstance(key, list) and np.asarray(key).dtype.kind == "b")
+    if is_mask:
+        key = EXPORTS["nonzero"](array_tensor(tensor(key, mode)))[0]
+    items = parse(mode, key, flat.type.shape)
+    if not items.advanced:
+        part = basic_view(mode, flat, items.items)
+        size = product(part.type.shape)
+        fitting = same_size(mode, count, size)
+        assign(part, reshape_to(values if fitting else _first(values, positions(mode, size)), part.type.shape))
+    else:
+        places = integer_index(mode, key, flat.type.shape[0], 0)
+        size = product(places.type.shape)
+        fitting = same_size(mode, count, size)
+        setitem(flat, ravel(places), values if fitting else repeated(values, positions(mode, size)))
+    if not shares:
+        assign(x, reshape_to(flat, x.type.shape))
+
+
+def _first(values: Tensor, places: Tensor) -> Tensor:
+    """`repeated` values that keep their axis."""
+    found = repeated(values, places)
+    return found if found.type.ndim else tensor(EXPORTS["broadcast_to"](found, places.type.shape))
+
+
+def set_flat(x: Tensor, value: Any) -> None:
+    """`x.flat = value`."""
+    flat_setitem(x, slice(None), value)
 
 
 # --- copyto, put, place, putmask

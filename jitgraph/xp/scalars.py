@@ -16,6 +16,7 @@ from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
 from jitgraph.ir.graph import Value
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Ratio, Tensor, dim_tensor, lift, read, wrap
+from jitgraph.xp import complexes
 from jitgraph.xp.core import NUMPY_TABLE, R, as_kind, cast, mode_in, tensor
 from jitgraph.xp.indexing import iterate
 from jitgraph.xp.operators import (
@@ -60,6 +61,8 @@ def as_float(mode: TraceMode, x: Any) -> Value:
         else:
             mode.refuse(x, "float")
     value = lift(mode, x)
+    if value.type.kind == "py_complex":
+        raise errors.DTypeError("float() argument must be a string or a real number, not 'complex'")
     if value.type.dtype != dtypes.F64:
         if value.type.kind == "array":
             value = mode.builder.apply(R("as_kind"), value, kind="np_scalar")[0]
@@ -327,6 +330,11 @@ def float_(mode: TraceMode, x: Any = 0.0, /) -> Any:
     if type(x) is not Tensor:
         return float(x)
     return x if isinstance(x._dim, Ratio) else wrap(mode, as_float(mode, x))
+
+
+@standin(builtins.complex, BUILTIN_TABLE)
+def complex_(mode: TraceMode, real: Any = 0, imag: Any = None) -> Any:
+    return complexes.complex_of(mode, real, imag)
 
 
 @standin(builtins.bool, BUILTIN_TABLE)

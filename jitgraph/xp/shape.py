@@ -41,6 +41,7 @@ from jitgraph.xp.core import (
     tensor,
     view_tensor,
 )
+from jitgraph.xp.merging import Unsure, mergeable
 
 
 def place_of(x: Tensor) -> Any:
@@ -82,7 +83,8 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
         return view_of(x, IndexMap.identity(own))
     made = reshape_of(x, shape)
     if made._storage is not x._storage and isinstance(mode, TraceMode):
-        return _strided_view(mode, x, shape) or made
+        seen = _strided_view(mode, x, shape)
+        return made if seen is None else seen
     return made
 
 
@@ -141,18 +143,25 @@ def _quotient(mode: Mode, total: DimLike, rest: DimLike) -> DimLike | None:
 
 @numpy_function(np.reshape, views=True)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
-    result = reshape_to(view_tensor(a), shape_of(shape if shape is not None else newshape), order)
+    x = view_tensor(a)
+    result = reshape_to(x, shape_of(shape if shape is not None else newshape), order)
     if _is_scalar(a) and not result.type.shape:
         return a
-    return apply(R("copy"), result, order="C") if copy is True else result
+    shares = result._storage is x._storage
+    if copy is False and not shares and result.type.shape and 0 not in result.type.shape:
+        raise errors.ShapeError("Unable to avoid creating a copy while reshaping.")
+    return apply(R("copy"), result, order="F" if order == "F" else "C") if copy is True and shares else result
 
 
 @numpy_function(np.ravel, views=True)
 def ravel(a: Any, order: str = "C") -> Any:
     x = view_tensor(a)
     layout = x.type.layout
-    if order in ("K", "A"):
+    if order == "A":
         order = "F" if layout.is_f and not layout.is_c else "C"
+    if order == "K":
+        x, order = transpose(x, layout.order), "C"
+        layout = x.type.layout
     if x.type.ndim and not (layout.is_c if order == "C" else layout.is_f):  # where a reshape may still be a view
         x = apply(R("copy"), x, order=order)
     return reshape_to(x, (product(x.type.shape),), order)
@@ -173,6 +182,15 @@ def expand_dims(a: Any, axis: Any) -> Any:
     new = axes_of(tuple(axes), ndim, "expand_dims")
     kept = [k for k in range(ndim) if k not in new]
     shape: list[DimLike] = [1] * ndim
+    for k, d in zip(kept, x.type.shape, strict=True):
+        shape[k] = d
+    return reshape_of(x, tuple(shape))
+
+
+def new_axes(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """The view that `np.newaxis` makes at these axes of the result."""
+    kept = [k for k in range(x.type.ndim + len(axes)) if k not in axes]
+    shape: list[DimLike] = [1] * (x.type.ndim + len(axes))
     for k, d in zip(kept, x.type.shape, strict=True):
         shape[k] = d
     return view_of(x, IndexMap(tuple(shape), tuple(AxisMap(0, 1, k) for k in kept)))
@@ -354,7 +372,18 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     mode = mode_in(args) or EAGER
     tensors = [array_tensor(a, mode) for a in args]
     shape = common_shape(mode, [t.type.shape for t in tensors], "broadcast_arrays")
-    return tuple(t if t.type.shape == shape else stretched(t, shape) for t in tensors)
+    if all(_same_sizes(mode, t.type.shape, shape) for t in tensors):
+        return tuple(tensors)
+    return tuple(t if _same_sizes(mode, t.type.shape, shape) else stretched(t, shape) for t in tensors)
+
+
+def _same_sizes(mode: Mode, own: Shape, shape: Shape) -> bool:
+    if own == shape:
+        return True
+    try:
+        return len(own) == len(shape) and all(mode.decide("==", d, e) for d, e in zip(own, shape, strict=True))
+    except Undecided:
+        return False
 
 
 def common_shape(mode: Mode, shapes: Sequence[Shape], what: str) -> Shape:
@@ -380,7 +409,7 @@ def atleast_2d(*arys: Any) -> Any:
     def grow(x: Tensor) -> Tensor:
         if x.type.ndim == 0:
             return reshape_to(x, (1, 1))
-        return expand_dims(x, 0) if x.type.ndim == 1 else x
+        return new_axes(x, (0,)) if x.type.ndim == 1 else x
 
     return _at_least(arys, grow)
 
@@ -391,8 +420,8 @@ def atleast_3d(*arys: Any) -> Any:
         if x.type.ndim == 0:
             return reshape_to(x, (1, 1, 1))
         if x.type.ndim == 1:
-            return expand_dims(x, (0, 2))  # type: ignore[no-any-return]
-        return expand_dims(x, 2) if x.type.ndim == 2 else x
+            return new_axes(x, (0, 2))
+        return new_axes(x, (2,)) if x.type.ndim == 2 else x
 
     return _at_least(arys, grow)
 

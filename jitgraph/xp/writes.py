@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import DimLike
 from jitgraph.ir.types import IndexMap, Shape
 from jitgraph.modes import TraceMode, array_shape_text
 from jitgraph.tensor import (
@@ -17,9 +18,7 @@ from jitgraph.tensor import (
     Tensor,
     apply,
     assign,
-    dim_tensor,
     is_writable,
-    lift,
     plain,
     read,
     wrap,
@@ -33,7 +32,7 @@ from jitgraph.xp.core import (
     translate,
     unwrap,
 )
-from jitgraph.xp.indexing import basic_view, gathering
+from jitgraph.xp.indexing import basic_view, count_of, gathering
 from jitgraph.xp.keys import Item, full_mask, mask_rank, parse
 from jitgraph.xp.shape import reshape_to, stretched, transpose
 
@@ -121,14 +120,7 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
     if v.type.ndim > 1:
         raise errors.DTypeError(f"{_MASKED}requires a 0 or 1-dimensional input, input has {v.type.ndim} dimensions")
     if isinstance(mode, TraceMode):
-        count = apply(R("reduce_sum"), mask, axes=tuple(range(mask.type.ndim)), keepdims=False)
-        length = dim_tensor(mode, v.type.shape[0])
-        given, wanted = lift(mode, length), read(count)
-        mode.check(
-            mode.builder.apply(R("eq"), given, wanted)[0], "ValueError",
-            _MASKED + "cannot assign {0} input values to the {1} output values where the mask is true",
-            given, wanted,
-        )  # fmt: skip
+        _require_count(mode, v.type.shape[0], count_of(mode, mask))
         value_of = mode.stretch(read(mask), shape)
         assign(x, wrap(mode, mode.apply(R("expand"), [read(x), value_of, read(v)], {})[0]))
         return
@@ -138,6 +130,20 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
             f"{_MASKED}cannot assign {v.type.shape[0]} input values to the {count} output values where the mask is true"
         )
     assign(x, apply(R("expand"), x, mask, v))
+
+
+def _require_count(mode: TraceMode, given: DimLike, wanted: DimLike) -> None:
+    """As many values as true elements.
+
+    Raises:
+        ShapeError: there are more or fewer, known before the run.
+    """
+    message = _MASKED + "cannot assign {0} input values to the {1} output values where the mask is true"
+    try:
+        if not mode.decide("==", given, wanted):
+            raise errors.ShapeError(message.format(mode.example(given), mode.example(wanted)))
+    except Undecided:
+        mode.check(mode.compare("eq", given, wanted), "ValueError", message, given, wanted)
 
 
 def scatter(mode: Mode, x: Tensor, items: Sequence[Item], value: Any) -> None:

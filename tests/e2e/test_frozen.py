@@ -1,4 +1,7 @@
-"""What tracing might freeze: state that changes between calls, effects, exceptions, kinds that depend on the path."""
+"""What tracing might freeze: state that changes between calls, effects, exceptions, kinds that depend on the path.
+
+PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions too.
+"""
 
 # ruff: noqa: S110, S311, SIM105, TRY301, TRY300, PLW0603, TRY002, TRY003, EM101, EM102, BLE001  # as users write
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import jitgraph as jg
-from tests.e2e.scenarios import Scenarios, attempt
+from tests.e2e.scenarios import Scenarios, attempt, plain
 
 stories = Scenarios()
 X = np.arange(1.0, 6.0)

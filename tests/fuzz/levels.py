@@ -113,7 +113,7 @@ class Levels:
         make = {"graph": self.captured, "passes": self.final, "loops": self.loops}[level]
         try:
             with np.errstate(all="ignore"):
-                results = self.specialisation._result(make(args), args)
+                results = self.specialisation._result(make(args), args, (tuple(arguments), {}))
         except Deoptimise:
             return None
         except Exception as e:  # noqa: BLE001 - any exception is an outcome

@@ -9,9 +9,11 @@ from jitgraph.ir.dims import evaluate
 from jitgraph.ir.interpret import Deoptimise, Evaluation
 from jitgraph.ir.types import IndexMap
 from jitgraph.ir.verifier import verify
+from jitgraph.specialise import replay_stores
 from jitgraph.tensor import view_array
 from jitgraph.tracing import CallSpec, TraceOptions, call_key
 from jitgraph.tracing.capture import trace
+from jitgraph.tracing.hidden import Live
 
 
 class Jit:
@@ -34,13 +36,13 @@ class Jit:
         leaves, tree = self.spec.flatten(args, kwargs)
         key = call_key(leaves, tree, self.options.specialize)
         for known in self.traces.get(key, ()):
-            if known.valid(leaves) and self.guards_hold(known, leaves):
+            if known.valid(leaves, (args, kwargs)) and self.guards_hold(known, known.arguments(leaves, (args, kwargs))):
                 break
         else:
             known = self.trace(*args, **kwargs)
             self.count += 1
             self.traces.setdefault(key, []).append(known)
-            assert known.valid(leaves)
+            assert known.valid(leaves, (args, kwargs))
         return self.run(known, leaves, args, kwargs)
 
     @staticmethod
@@ -51,8 +53,8 @@ class Jit:
                 env[s.name] = np.shape(arguments[s.arg])[s.axis] if s.origin == "arg" else int(arguments[s.arg])
         return env
 
-    def guards_hold(self, known, leaves):
-        env = self.sizes(known.graph, known.arguments(leaves))
+    def guards_hold(self, known, arguments):
+        env = self.sizes(known.graph, arguments)
         for g in known.graph.guards:
             a, b = evaluate(g.left, env), evaluate(g.right, env)
             if not {"==": a == b, "!=": a != b, ">=": a >= b, "<": a < b}[g.relation]:
@@ -61,7 +63,7 @@ class Jit:
 
     def run(self, known, leaves, args, kwargs):
         graph = known.graph
-        arguments = known.arguments(leaves)
+        arguments = known.arguments(leaves, (args, kwargs))
         assert len(arguments) == len(graph.args) == len(known.arg_names)
         if known.writes and known.overlaps(arguments):
             return self.fn(*args, **kwargs)
@@ -94,11 +96,8 @@ class Jit:
                 results[k] = evaluate(r.dim, env)
             else:
                 results[k] = r.value
-        for replay in known.replays:
-            if replay.tree is None:
-                replay.place.delete()
-            else:
-                replay.place.set(pytree.unflatten(replay.tree, results[replay.first : replay.first + replay.count]))
+        results = [r.place.get((args, kwargs)) if type(r) is Live else r for r in results]
+        replay_stores(known, results, (args, kwargs))
         return pytree.unflatten(known.out_tree, results[: known.out_tree.count])
 
     @staticmethod

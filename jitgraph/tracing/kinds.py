@@ -1,0 +1,210 @@
+"""Scalars whose kind depends on the path: a Python float on one side of a branch, `np.float64` on the other.
+
+The graph holds one value of a type that both convert to without changing a number; beside it the trace knows a `Tag`: a
+traced bool, and the exact type for each of its values. A tag that makes no difference (the other operand is a float64
+array) is forgotten; one that does is settled by an assumption on the bool where a call can turn back, else refused. A
+result with a tag is boxed by its bool when the call returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitgraph import pytree
+from jitgraph.ir.builder import constant_type
+from jitgraph.ir.graph import Value
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import TensorType, python_type, scalar_type
+from jitgraph.modes import constant_of
+from jitgraph.tensor import Tensor, wrap
+
+_WEAK: dict[str, Any] = {"py_bool": True, "py_int": 1, "py_float": 1.0, "py_complex": 1j}
+#: Operators that do not tell Python numbers from NumPy's of another dtype beside them.
+_TESTS = frozenset(("lt", "le", "gt", "ge", "eq", "ne", "is_", "is_not", "in_", "not_in"))
+#: Operators with which Python numbers raise and NumPy's do not.
+_RAISING = frozenset(("truediv", "floordiv", "mod", "pow", "itruediv", "ifloordiv", "imod", "ipow"))
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """The value is of type `yes` if `flag` holds when the code runs, else of type `no`."""
+
+    flag: Value
+    yes: TensorType
+    no: TensorType
+
+
+@dataclass(slots=True, eq=False)
+class Boxed:
+    """A tagged value on its way out: `unflatten` makes the scalar of the right kind."""
+
+    value: Any
+    flag: Any
+    yes: TensorType
+    no: TensorType
+
+
+def _box(meta: Any, parts: Sequence[Any]) -> Any:
+    value, flag = parts
+    if type(flag) is Tensor and flag.is_traced:  # a branch or a loop carries it
+        mode: Any = flag._storage.mode
+        mode.kinds[value._storage.value] = Tag(flag._storage.value, meta[0], meta[1])
+        return value
+    t = meta[0] if flag else meta[1]
+    if t.is_python:
+        return {"py_bool": bool, "py_int": int, "py_float": float, "py_complex": complex}[t.kind](value)
+    return t.dtype.type(value)
+
+
+pytree.register(Boxed, lambda b: ([b.value, b.flag], (b.yes, b.no)), _box)
+
+
+def tag_of(mode: Any, x: Any) -> Tag | None:
+    """The tag of a traced scalar; None if its kind is known."""
+    if type(x) is not Tensor or x._steps or not mode.kinds:
+        return None
+    found: Tag | None = mode.kinds.get(x._storage.value)
+    return found
+
+
+def boxed(x: Any) -> Boxed | None:
+    """A tagged scalar as a node of its value and its bool; None for anything else."""
+    if type(x) is not Tensor or not x.is_traced:
+        return None
+    mode: Any = x._storage.mode
+    tag = tag_of(mode, x)
+    return None if tag is None else Boxed(x, wrap(mode, tag.flag), tag.yes, tag.no)
+
+
+def boxed_as(x: Any, types: tuple[TensorType, TensorType]) -> list[Any] | None:
+    """A scalar of one of two types as `[value, flag]`; None if it is of another."""
+    found = boxed(x)
+    if found is not None:
+        if (found.yes, found.no) == types:
+            return [found.value, found.flag]
+        if (found.no, found.yes) == types:
+            flag = found.flag
+            mode = flag._storage.mode
+            return [found.value, wrap(mode, mode.builder.apply(REGISTRY["logical_not"], flag._storage.value)[0])]
+        return None
+    if type(x) is not Tensor and not isinstance(x, bool | int | float | np.generic):
+        return None
+    t = x.type if type(x) is Tensor else constant_type(x)
+    return [x, t == types[0]] if t in types else None
+
+
+def join_kinds(a: TensorType, b: TensorType) -> TensorType | None:
+    """A scalar type that holds the numbers of both; None if there is none."""
+    if "array" in (a.kind, b.kind) or a == b:
+        return None
+    types = [np.result_type(t.dtype) for t in (a, b)]
+    dtype = np.promote_types(*types)
+    if a.is_python and b.is_python:
+        if dtype == np.float64:
+            return python_type("py_float")
+        return python_type("py_int") if dtype == np.int64 else None
+    return scalar_type(dtype)
+
+
+def is_exact(mode: Any, value: Any, have: TensorType, to: TensorType) -> bool:
+    """Whether a value keeps its number when it is converted: a dtype that holds all, or a constant that fits."""
+    if np.can_cast(have.dtype, to.dtype, "safe") and not (have.dtype.kind in "iu" and to.dtype.kind == "f" and have.dtype.itemsize == 8):
+        return True
+    if isinstance(value, Value) and value in mode.small:
+        return True
+    known = constant_of(value) if isinstance(value, Value) else value
+    if known is None or isinstance(known, Tensor):
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.asarray(known).astype(to.dtype) == known)
+
+
+def promoted(t: TensorType, other: np.dtype) -> np.dtype:
+    """The dtype of an operation of a scalar of type `t` with an array of that dtype."""
+    return np.result_type(other, _WEAK[t.kind] if t.is_python else t.dtype)
+
+
+def settle(mode: Any, x: Tensor, tag: Tag, why: str) -> Tensor:
+    """The scalar with its kind taken for granted.
+
+    Raises:
+        TraceError: no call can turn back here.
+    """
+    answer = mode.assume(tag.flag, why)
+    return as_type(mode, x, tag.yes if answer else tag.no)
+
+
+def as_type(mode: Any, x: Tensor, t: TensorType) -> Tensor:
+    """The scalar as exactly this type, which it is known to have come from."""
+    builder = mode.builder
+    value = x._storage.value
+    if value.type.is_python and value.type.dtype != t.dtype:
+        value = builder.apply(REGISTRY["as_kind"], value, kind="np_scalar")[0]
+    if value.type.dtype != t.dtype:
+        value = builder.apply(REGISTRY["cast"], value, dtype=t.dtype)[0]
+    if value.type.kind != t.kind:
+        value = builder.apply(REGISTRY["as_kind"], value, kind=t.kind)[0]
+    return wrap(mode, value)
+
+
+def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
+    """The operands of an operation, those whose tags matter to it settled."""
+    found = list(values)
+    strong = [_dtype_of(x) for x in values if tag_of(mode, x) is None]
+    dtypes = [d for d in strong if d is not None]
+    for k, x in enumerate(found):
+        tag = tag_of(mode, x)
+        if tag is None:
+            continue
+        if dtypes:
+            other = np.result_type(*dtypes)
+            kinds = {promoted(t, other) for t in (tag.yes, tag.no, x.type)}
+            if len(kinds) == 1 or name in _TESTS:
+                continue
+        elif _is_plain(tag, x.type) and (name not in _RAISING or not mode.can_rerun()):
+            continue
+        found[k] = settle(mode, x, tag, "the kind of a scalar that is a Python number on one path and NumPy's on the other")
+    return found
+
+
+def _is_plain(tag: Tag, joined: TensorType) -> bool:
+    """Whether the two types compute alike among Python numbers: they differ in the kind alone."""
+    return tag.yes.dtype == tag.no.dtype == joined.dtype and joined.dtype.kind != "b"
+
+
+def _dtype_of(x: Any) -> np.dtype | None:
+    """The dtype of an operand that decides over Python numbers: arrays and NumPy scalars."""
+    if type(x) is Tensor:
+        return None if x.type.is_python else x.type.dtype
+    return x.dtype if isinstance(x, np.ndarray | np.generic) else None
+
+
+def tag_result(mode: Any, values: Sequence[Any], result: Any) -> Any:
+    """The result of an operation on tagged scalars and Python numbers alone, tagged."""
+    if type(result) is not Tensor or result.type.kind != "np_scalar":
+        return result
+    flags: list[Value] = []
+    for x in values:
+        tag = tag_of(mode, x)
+        if tag is not None:
+            flag = tag.flag
+            if tag.yes.is_python and not tag.no.is_python:
+                flag = mode.builder.apply(REGISTRY["logical_not"], flag)[0]
+            flags.append(flag)
+        elif _dtype_of(x) is not None:
+            return result
+    if not flags:
+        return result
+    dtype = result.type.dtype
+    weak = {"f": "py_float", "i": "py_int", "b": "py_bool"}.get(dtype.kind)
+    if weak is None:
+        return result
+    total = flags[0]
+    for flag in flags[1:]:
+        total = mode.builder.apply(REGISTRY["logical_or"], total, flag)[0]
+    mode.kinds[result._storage.value] = Tag(total, scalar_type(dtype), python_type(weak))  # type: ignore[arg-type]
+    return result

@@ -1,0 +1,20 @@
+"""`Restart`: what a trace learnt on the way, so that it begins anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Restart(BaseException):  # no error: the trace begins anew, knowing more; user code must not catch it
+    """Trace again with this decision made.
+
+    Attributes:
+        static_leaf: number of an argument leaf whose value Python needs: baked in, under a guard.
+        lift: path of a Python number outside that the function also stores: a hidden argument instead of a guard.
+        fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
+        settle: a branch (see `Regions.settled`) whose sides do not fit one graph: one of them is assumed.
+    """
+
+    def __init__(self, static_leaf: int = -1, lift: str = "", fix: str = "", settle: Any = None) -> None:
+        super().__init__(static_leaf, lift, fix)
+        self.static_leaf, self.lift, self.fix, self.settle = static_leaf, lift, fix, settle

@@ -1,0 +1,327 @@
+"""Arrays put together anew: `insert`, `delete`, `trim_zeros`, `ediff1d`, `block`, `kron`, `diagflat`, checked conversions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.ir.builder import Undecided
+from jitgraph.modes import TraceMode
+from jitgraph.tensor import Tensor, dim_tensor, is_writable, read
+from jitgraph.xp.core import (
+    EXPORTS,
+    NUMPY_TABLE,
+    array_tensor,
+    axes_of,
+    axis_of,
+    cast,
+    mode_in,
+    numpy_function,
+    size_of,
+    tensor,
+)
+from jitgraph.xp.creation import arange, array, ascontiguousarray, asfortranarray, diag, ones
+from jitgraph.xp.elementwise import isfinite, multiply, where
+from jitgraph.xp.indexing import getitem
+from jitgraph.xp.joining import concatenate, vstack
+from jitgraph.xp.reductions import all, any, argmax
+from jitgraph.xp.scalars import BUILTIN_TABLE
+from jitgraph.xp.selecting import compress
+from jitgraph.xp.shape import broadcast_to, flip, moveaxis, ravel, reshape_to
+from jitgraph.xp.writes import setitem
+
+
+def _trace(*inputs: Any) -> TraceMode | None:
+    mode = mode_in(inputs)
+    return mode if isinstance(mode, TraceMode) else None
+
+
+def _by_host(name: str, *args: Any, **kwargs: Any) -> Any:
+    """The call back into NumPy, for the cases that have no compiled form."""
+    mode = _trace(args, tuple(kwargs.values()))
+    if mode is None:
+        raise errors.GradientTypeError(f"np.{name} has no gradient for these arguments: use x.numpy()")
+    return mode.unsupported(f"np.{name}", args, kwargs, getattr(np, name))
+
+
+def _axis_and_array(arr: Any, axis: Any, what: str) -> tuple[Tensor, int]:
+    """The array, flattened without an axis, and the axis."""
+    x = array_tensor(arr)
+    if axis is None:
+        return (x if x.type.ndim == 1 else ravel(x)), 0
+    return x, axis_of(axis, x.type.ndim, what)
+
+
+def _slices(x: Tensor, axis: int, part: slice) -> Tensor:
+    return getitem(x, (slice(None),) * axis + (part,))  # type: ignore[no-any-return]
+
+
+@numpy_function(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    x, k = _axis_and_array(arr, axis, "insert")
+    if isinstance(obj, bool | np.bool_) or not isinstance(obj, int | np.integer):
+        return _insert_many(arr, x, obj, values, axis, k)
+    at = int(obj)
+    mode = x._storage.mode
+    n = x.type.shape[k]
+    if not mode.decide("<=", at if at >= 0 else -at, n):
+        text = f"index {at} is out of bounds for axis {k} with size {n if isinstance(n, int) else _example(mode, n)}"
+        raise errors.IndexingError(text)
+    new = cast(tensor(values, mode), x.type.dtype)
+    while new.type.ndim < x.type.ndim:
+        new = getitem(new, None)
+    new = moveaxis(new, 0, k)  # a scalar index inserts along the first axis of the values
+    return concatenate([_slices(x, k, slice(None, at)), _fitted(new, x, k), _slices(x, k, slice(at, None))], axis=k)
+
+
+def _example(mode: Any, n: Any) -> Any:
+    return mode.example(n) if isinstance(mode, TraceMode) else n
+
+
+def _fitted(new: Tensor, x: Tensor, axis: int) -> Tensor:
+    """Values broadcast to the sizes of `x` on all axes but one."""
+    shape = list(x.type.shape)
+    shape[axis] = new.type.shape[axis]
+    mode = x._storage.mode
+    sizes = tuple(d if isinstance(d, int) else dim_tensor(mode, d) for d in shape)
+    return new if new.type.shape == tuple(shape) else broadcast_to(new, sizes)  # type: ignore[no-any-return]
+
+
+def _insert_many(arr: Any, x: Tensor, obj: Any, values: Any, axis: Any, k: int) -> Any:
+    """Static, not negative places: the pieces between them and the values in turn."""
+    places = np.asarray(obj) if isinstance(obj, list | tuple | np.ndarray) and mode_in((obj,)) is None else None
+    if places is None or places.ndim != 1 or places.dtype.kind not in "iu" or not places.size or (places < 0).any():
+        return _by_host("insert", arr, obj, values, axis)
+    mode = x._storage.mode
+    if not mode.decide("<=", int(places.max()), x.type.shape[k]):
+        size = _example(mode, x.type.shape[k])
+        raise errors.IndexingError(f"index {int(places.max())} is out of bounds for axis {k} with size {size}")
+    new = cast(tensor(values, mode), x.type.dtype)
+    while new.type.ndim < x.type.ndim:
+        new = getitem(new, None)
+    count = new.type.shape[k]
+    if count not in (1, places.size):
+        return _by_host("insert", arr, obj, values, axis)
+    new = _fitted(new, x, k)
+    pieces, start = [], 0
+    for number in np.argsort(places, kind="stable"):
+        stop = int(places[number])
+        pieces.append(_slices(x, k, slice(start, stop)))
+        row = 0 if count == 1 else int(number)
+        pieces.append(_slices(new, k, slice(row, row + 1)))
+        start = stop
+    return concatenate([*pieces, _slices(x, k, slice(start, None))], axis=k)
+
+
+@numpy_function(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    x, k = _axis_and_array(arr, axis, "delete")
+    mode = x._storage.mode
+    n = x.type.shape[k]
+    if isinstance(obj, int | np.integer) and not isinstance(obj, bool | np.bool_):
+        at = int(obj)
+        if not mode.decide("<" if at >= 0 else "<=", at if at >= 0 else -at, n):
+            raise errors.IndexingError(
+                f"index {at} is out of bounds for axis {k} with size {n if isinstance(n, int) else _example(mode, n)}"
+            )
+        tail = slice(at + 1, None) if at != -1 else slice(0, 0)
+        return concatenate([_slices(x, k, slice(None, at)), _slices(x, k, tail)], axis=k)
+    if isinstance(obj, slice) and obj.step in (None, 1) and _is_plain(obj.start) and _is_plain(obj.stop):
+        start = obj.start or 0
+        tail = slice(0, 0) if obj.stop is None else slice(max(start, obj.stop), None)
+        return concatenate([_slices(x, k, slice(None, start)), _slices(x, k, tail)], axis=k)
+    keep = ones(n if isinstance(n, int) else dim_tensor(mode, n), np.bool_)
+    places = tensor(obj, mode) if isinstance(obj, list | tuple | np.ndarray) else obj
+    if type(places) is Tensor and not places.type.ndim and places.type.dtype.kind == "b":
+        return _by_host("delete", arr, obj, axis)
+    if type(places) is Tensor and places.type.dtype.kind == "f":
+        places = cast(places, np.intp) if not isinstance(obj, Tensor) and not np.size(obj) else places
+    setitem(keep, places, False)  # the value
+    return compress(keep, x, k)
+
+
+def _is_plain(bound: Any) -> bool:
+    return bound is None or (isinstance(bound, int | np.integer) and bound >= 0)
+
+
+@numpy_function(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """Of one axis: a view from the first to the last element that is not zero."""
+    x = array_tensor(filt)
+    if x.type.ndim != 1 or axis not in (None, 0, -1):
+        return _by_host("trim_zeros", filt, trim, axis)
+    trim = trim.lower()
+    if trim not in {"fb", "bf", "f", "b"}:
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    mode = x._storage.mode
+    n = x.type.shape[0]
+    if mode.decide("==", n, 0):
+        return getitem(x, slice(0, 0))
+    size = n if isinstance(n, int) else dim_tensor(mode, n)
+    there = EXPORTS["not_equal"](x, 0)
+    found = any(there)
+    start = where(found, argmax(there), 0) if "f" in trim else 0
+    last = size - argmax(flip(there)) if "b" in trim else size
+    return getitem(x, slice(start, where(found, last, 0)))
+
+
+@numpy_function(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    x = ravel(array_tensor(ary, mode_in((ary, to_end, to_begin))))
+    mode = x._storage.mode
+    parts = []
+    for name, part in (("to_begin", to_begin), ("to_end", to_end)):
+        if part is not None:
+            edge = ravel(array_tensor(part, mode))
+            if not np.can_cast(edge.type.dtype, x.type.dtype, casting="same_kind"):
+                raise errors.DTypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+            part = cast(edge, x.type.dtype)
+        parts.append(part)
+    inner = getitem(x, slice(1, None)) - getitem(x, slice(None, -1))
+    given = [p for p in (parts[0], inner, parts[1]) if p is not None]
+    return concatenate(given) if len(given) > 1 else inner
+
+
+@numpy_function(np.diagflat)
+def diagflat(v: Any, k: int = 0) -> Any:
+    return diag(ravel(array_tensor(v)), k)
+
+
+@numpy_function(np.kron)
+def kron(a: Any, b: Any) -> Any:
+    mode = mode_in((a, b))
+    x, y = tensor(a, mode), tensor(b, mode)
+    if not x.type.ndim or not y.type.ndim:
+        return multiply(x, y)
+    ndim = max(x.type.ndim, y.type.ndim)
+    p, q = ((1,) * (ndim - t.type.ndim) + t.type.shape for t in (x, y))
+    left = reshape_to(array_tensor(x), tuple(d for size in p for d in (size, 1)))
+    right = reshape_to(array_tensor(y), tuple(d for size in q for d in (1, size)))
+    return reshape_to(multiply(left, right), tuple(m * n for m, n in zip(p, q, strict=True)))
+
+
+@numpy_function(np.block)
+def block(arrays: Any) -> Any:
+    depth = _depth(arrays)
+    mode = mode_in((arrays,))
+    leaves = _leaves(arrays, mode)
+    ndim = max([depth, *(t.type.ndim for t in leaves)])
+    made = _joined(arrays, 0, depth, ndim, mode)
+    return made if depth else array(made)
+
+
+def _depth(arrays: Any) -> int:
+    """How deep the lists are nested.
+
+    Raises:
+        ValueError, TypeError: lists of unequal depth or empty ones, or tuples, as NumPy refuses them.
+    """
+    if isinstance(arrays, tuple):
+        raise TypeError("arrays is a tuple. Only lists can be used to arrange blocks, and np.block does not allow implicit conversion from tuple to ndarray.")  # fmt: skip
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(a) for a in arrays}
+    if len(depths) != 1:
+        raise ValueError("List depths are mismatched." if depths else "List at arrays cannot be empty")
+    return depths.pop() + 1
+
+
+def _leaves(arrays: Any, mode: Any) -> list[Tensor]:
+    if isinstance(arrays, list):
+        return [leaf for a in arrays for leaf in _leaves(a, mode)]
+    return [array_tensor(arrays, mode)]
+
+
+def _joined(arrays: Any, level: int, depth: int, ndim: int, mode: Any) -> Tensor:
+    if level < depth:
+        return concatenate([_joined(a, level + 1, depth, ndim, mode) for a in arrays], axis=level - depth)  # type: ignore[no-any-return]
+    x = array_tensor(arrays, mode)
+    return reshape_to(x, (1,) * (ndim - x.type.ndim) + x.type.shape)
+
+
+@numpy_function(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Any:
+    mode = mode_in((a1, a2))
+    x, y = array_tensor(a1, mode), array_tensor(a2, mode)
+    assert mode is not None
+    for a, b in zip(reversed(x.type.shape), reversed(y.type.shape), strict=False):
+        try:
+            if not mode.decide("==", a, b) and not mode.decide("==", a, 1) and not mode.decide("==", b, 1):
+                return False
+        except Undecided:
+            return _by_host("array_equiv", a1, a2)
+    return BUILTIN_TABLE[bool](all(EXPORTS["equal"](x, y)))
+
+
+@numpy_function(np.asarray_chkfinite)
+def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
+    x = EXPORTS["asarray"](a, dtype=dtype, order=order) if order is not None else EXPORTS["asarray"](a, dtype=dtype)
+    mode = x._storage.mode
+    text = "array must not contain infs or NaNs"
+    if x.type.dtype.kind in "fc":
+        finite = all(isfinite(x))
+        if isinstance(mode, TraceMode):
+            mode.check(read(finite), "ValueError", text)
+        elif not bool(finite):
+            raise ValueError(text)
+    return x
+
+
+@numpy_function(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    wanted = {r.upper()[0] for r in ([requirements] if isinstance(requirements, str) else requirements or ())}
+    x = EXPORTS["asarray"](a, dtype=dtype)
+    if "O" in wanted:
+        return _by_host("require", a, dtype, requirements)
+    if "F" in wanted and "C" in wanted:
+        raise ValueError('Cannot specify both "C" and "F" order')
+    x = asfortranarray(x) if "F" in wanted else ascontiguousarray(x) if "C" in wanted else x
+    return x if "W" not in wanted or is_writable(x) else array(x)
+
+
+@numpy_function(np.isfortran)
+def isfortran(a: Any) -> bool:
+    """Whether memory is in Fortran order and not in C order too: for an array its layout, under a guard on its sizes."""
+    t = a.type
+    if t.ndim < 2 or not t.layout.is_f or t.layout.is_c:
+        return False
+    mode = a._storage.mode
+    real = [d for d in t.shape if d != 1]
+    return len(real) > 1 and not [d for d in real if not mode.decide(">", d, 1)]
+
+
+@numpy_function(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> Any:
+    """The windows gathered into an array of their own: neither it nor `x` may be written from then on."""
+    source = array_tensor(x)
+    mode = source._storage.mode
+    if writeable:
+        raise errors.TraceError("sliding_window_view with writeable=True has no compiled form: write the slices of x")
+    sizes = list(window_shape) if isinstance(window_shape, list | tuple) else [window_shape]
+    if axis is None and len(sizes) != source.type.ndim:
+        raise ValueError(
+            f"Since axis is None, must provide window_shape for all dimensions of `x`; got {len(sizes)} window_shape "
+            f"elements and `x.ndim` is {source.type.ndim}."
+        )
+    axes = range(source.type.ndim) if axis is None else axes_of(axis, source.type.ndim, "sliding_window_view")
+    if len(axes) != len(sizes):
+        raise ValueError("Must provide matching length window_shape and axis")
+    made = source
+    for k, size in zip(axes, sizes, strict=True):
+        count = made.type.shape[k]
+        if not mode.decide("<=", size_of(size), count):
+            raise ValueError("window shape cannot be larger than input array shape")
+        starts = arange((count if isinstance(count, int) else dim_tensor(mode, count)) - size + 1)
+        made = moveaxis(EXPORTS["take"](made, getitem(starts, (slice(None), None)) + arange(size), axis=k), k + 1, -1)
+    if isinstance(mode, TraceMode) and made is not source:
+        mode.watch(made._storage, [source._storage])
+    return made
+
+
+_row_stack = getattr(np, "row_stack", None)  # NumPy 2.x has it, with a warning
+if _row_stack is not None:
+    NUMPY_TABLE[_row_stack] = vstack

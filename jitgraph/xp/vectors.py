@@ -1,0 +1,96 @@
+"""NumPy's generalised ufuncs for stacks of vectors and matrices: `vecdot`, `matvec`, `vecmat`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.modes import TraceMode
+from jitgraph.tensor import EAGER, Tensor, apply, read, wrap
+from jitgraph.xp.core import R, array_tensor, axis_of, cast, deliver, mode_in, numpy_function, sizes_agree
+from jitgraph.xp.shape import moveaxis, retyped
+
+
+def _define(ufunc: np.ufunc, core: tuple[int, int], kept: int) -> None:
+    """The stand-in of `ufunc`.
+
+    Args:
+        core: axes that each operand's vectors or matrices take, the last ones.
+        kept: axes of a product.
+    """
+    name = ufunc.__name__
+
+    @numpy_function(ufunc, name=name)
+    def function(
+        x1: Any,
+        x2: Any,
+        /,
+        out: Any = None,
+        *,
+        axis: Any = None,
+        axes: Any = None,
+        keepdims: bool = False,
+        casting: str = "same_kind",
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        if set(kwargs) - {"order", "subok"} or keepdims:
+            raise errors.DTypeError(f"{name}: {', '.join([*kwargs, 'keepdims' * keepdims])} is not supported under jit")
+        mode = mode_in((x1, x2)) or EAGER
+        operands = [array_tensor(x, mode) for x in (x1, x2)]
+        if dtype is not None:
+            operands = [cast(t, dtype) for t in operands]
+        placed = _axes(axis, axes, core)
+        operands = [_last(t, at) for t, at in zip(operands, placed, strict=False)]
+        result = apply(R(name), *_agreed(mode, operands, core, name))
+        if len(placed) > 2 and kept and result.type.ndim:
+            result = moveaxis(result, -1, placed[2][0])
+        return deliver(result, out, casting)
+
+    function.__doc__ = R(name).doc
+
+
+def _axes(axis: Any, axes: Any, core: tuple[int, int]) -> list[Sequence[int]]:
+    """The core axes of the operands (and of the result, if told)."""
+    if axis is not None:
+        return [(axis,)] * 2
+    if axes is not None:
+        return [(a,) if isinstance(a, int) else tuple(a) for a in axes]
+    return [range(-count, 0) for count in core]
+
+
+def _last(t: Tensor, at: Sequence[int]) -> Tensor:
+    if t.type.ndim < len(at):
+        return t
+    where = [axis_of(k, t.type.ndim) for k in at]
+    last = list(range(t.type.ndim - len(at), t.type.ndim))
+    return t if where == last else moveaxis(t, tuple(where), tuple(last))
+
+
+def _agreed(mode: Any, operands: list[Tensor], core: tuple[int, int], name: str) -> list[Tensor]:
+    """The operands with inner sizes that are literally equal, and outer ones that are equal or 1."""
+    a, b = operands
+    if a.type.ndim < core[0] or b.type.ndim < core[1]:
+        return operands  # the record says what is wrong
+    at = b.type.ndim - core[1]
+    inner_a, inner_b = a.type.shape[-1], b.type.shape[at]
+    if inner_a != inner_b and sizes_agree(mode, inner_a, inner_b, f"{name}: inner sizes differ: {{0}} and {{1}}"):
+        shape = b.type.shape
+        b = retyped(b, (*shape[:at], inner_a, *shape[at + 1 :]))
+    if not isinstance(mode, TraceMode):
+        return [a, b]
+    outer = [t.type.shape[: t.type.ndim - count] for t, count in zip((a, b), core, strict=True)]
+    wide = mode.broadcast_shape(outer, name)
+    stretched = []
+    for t, count, own in zip((a, b), core, outer, strict=True):
+        target = (*wide[len(wide) - len(own) :], *t.type.shape[t.type.ndim - count :])
+        stretched.append(wrap(mode, mode.stretch(read(t), target)) if own else t)
+    return stretched
+
+
+_define(np.vecdot, (1, 1), 0)
+_define(np.matvec, (2, 1), 1)
+_define(np.vecmat, (1, 2), 1)
