@@ -444,3 +444,58 @@ METHOD_CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "device": (lambda x: x + len(x.device),),
     "to_device": (lambda x: x.to_device("cpu") + 0,),
 }
+
+#: Calls of the functions of each basis of polynomials, by their name behind its prefix.
+_OF_POLYNOMIALS: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "val": lambda f: lambda x, p, A: (f(x, p), f(x, [1.0, 2.0, 0.5, -1.0]), f(x, [2.0]), f(x[:3], A[:, :3], tensor=False)),
+    "val2d": lambda f: lambda x, y, A: f(x, y, A),
+    "val3d": lambda f: lambda x, y, T: f(x, y, x, T),
+    "grid2d": lambda f: lambda v, w, A: f(v, w, A),
+    "grid3d": lambda f: lambda v, w, T: f(v, w, v, T),
+    "vander": lambda f: lambda x: (f(x, 3), f(x, 0)),
+    "vander2d": lambda f: lambda x, y: f(x, y, [1, 2]),
+    "vander3d": lambda f: lambda x, y: f(x, y, x, [1, 0, 1]),
+    "add": lambda f: lambda p, x: f(p, x),
+    "sub": lambda f: lambda p, x: f(p, x),
+    "mulx": lambda f: lambda p: f(p),
+    "der": lambda f: lambda x, A: (f(x), f(x, 2), f(A, axis=1)),
+    "int": lambda f: lambda x, A: (f(x), f(x, 2, k=[1.0, 2.0]), f(A, axis=1)),
+    "line": lambda f: lambda s: f(s, 2.0),
+    "valfromroots": lambda f: lambda x, p: f(x, p),
+    "fit": lambda f: lambda x, y: f(x, y, 2),
+    "roots": lambda f: lambda p: f(p),
+    "fromroots": lambda f: lambda p: f(p),
+    "mul": lambda f: lambda p, v: f(p, v),
+    "div": lambda f: lambda p, x: f(x, p),
+    "pow": lambda f: lambda p: f(p, 2),
+    "companion": lambda f: lambda p: f(p),
+    "weight": lambda f: lambda x: f(x),
+    "gauss": lambda f: lambda x: f(3)[0] + x[0],
+}
+
+
+def polynomial_calls() -> dict[str, tuple[Callable[..., Any], ...]]:
+    """Calls of every function of `np.polynomial`'s modules, by public name."""
+    found: dict[str, tuple[Callable[..., Any], ...]] = {}
+    bases = [
+        ("polynomial", "poly"),
+        ("chebyshev", "cheb"),
+        ("legendre", "leg"),
+        ("hermite", "herm"),
+        ("hermite_e", "herme"),
+        ("laguerre", "lag"),
+    ]
+    for name, prefix in bases:
+        module = getattr(np.polynomial, name)
+        for inner, make in _OF_POLYNOMIALS.items():
+            f = getattr(module, prefix + inner, None)
+            if f is not None:
+                found[f"np.polynomial.{name}.{prefix}{inner}"] = (make(f),)
+        for inner in (f"{prefix}2poly", f"poly2{prefix}"):
+            f = getattr(module, inner, None)
+            if f is not None:
+                found[f"np.polynomial.{name}.{inner}"] = ((lambda f: lambda x: f(x))(f),)
+    cheb = np.polynomial.chebyshev
+    found["np.polynomial.chebyshev.chebpts1"] = (lambda x: cheb.chebpts1(7) + x,)
+    found["np.polynomial.chebyshev.chebpts2"] = (lambda x: cheb.chebpts2(7) + x,)
+    return found

@@ -37,6 +37,7 @@ from jitgraph.errors import InternalError
 from jitgraph.ir.dims import symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.storage import UPDATES
+from jitgraph.ir.transform import is_for_checks
 from jitgraph.ir.types import Shape
 
 __all__ = ["lower"]
@@ -287,6 +288,8 @@ class Lowering:
                 handler(self, op)
             elif op.defn.lower is not None and op.result.type.ndim == 0:
                 self.places[op.result] = Evaluator(self, self.frame, {}).at(op.result, ())
+            elif is_for_checks(op):
+                pass  # computed where the check reads it
             else:
                 self.group(op, [op], {}, op.results, 0)
 

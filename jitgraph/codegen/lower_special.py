@@ -136,7 +136,10 @@ def _scatter(group: Group, op: Op, root: Root) -> None:
     axes, index = _loops(group, shape)
     outer, frame.body = frame.body, []
     at = tuple(index[axis : axis + rank])
-    places = [group.bind(group.at(w, broadcast_index(at, w.type.shape))) for w in where]
+    places = [
+        group.within(group.at(w, broadcast_index(at, w.type.shape)), base.type.shape[axis + k])
+        for k, w in enumerate(where)
+    ]
     target = (*index[:axis], *places, *index[axis + rank :])
     value = group.at(values, broadcast_index(tuple(index), values.type.shape))
     if op.name == "scatter_add":
@@ -268,8 +271,16 @@ def _nonzero(low: Lowering, op: Op) -> None:
 
 
 def check_array(low: Lowering, op: Op, origin: list[str]) -> None:
-    """A check of every element, in C order: the first that fails is reported with the values there."""
+    """A check of every element, in C order: the first that fails is reported with the values there.
+
+    Where it is known whether all hold (the last operand of a guarded check), elements are looked at only if one fails.
+    """
     condition, *values = op.operands
+    guarded = bool(op.attrs.get("guarded"))
+    holds_all = low.scalar(values.pop()) if guarded else None
+    outside = low.frame.body
+    if holds_all is not None:
+        low.frame.body = []
     frame = KernelFrame()
     e = Evaluator(low, frame, {})
     axes, index = _loops(e, condition.type.shape)
@@ -280,6 +291,9 @@ def check_array(low: Lowering, op: Op, origin: list[str]) -> None:
     flat, frame.body = frame.body, outer
     outer.extend(nest(axes, flat))
     finish_kernel(low, e, [], f"k{len(low.kernels)}", origin)
+    if holds_all is not None:
+        outside.append(If(holds_all, [], low.frame.body))
+        low.frame.body = outside
 
 
 #: Roots with nests of their own, by operator.

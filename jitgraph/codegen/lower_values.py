@@ -47,6 +47,8 @@ class Evaluator:
         self.frame = frame
         self.builder = LetBuilder(frame)
         self.places = places
+        #: Variables that hold a size or a loop's index.
+        self.sizes: dict[Var, DimLike] = {}
         self.memo: dict[Key, Any] = {}  # scalars; Any, as the dtype of the value says which of the two
         self.slots: dict[Value, Slot] = {}
         self.stage = 0
@@ -142,7 +144,19 @@ class Evaluator:
             return Const(d, dtypes.I64)
         var = self.frame.var(dtypes.I64)
         self.frame.body.append(DimValue(var, d))
+        self.sizes[var] = d
         return var
+
+    def within(self, value: Operand, size: DimLike) -> DimLike:
+        """An index of an axis as a dim. It was checked, but what depends on it may run before the check does: one that
+        is out of range becomes 0, so that nothing outside of the array is touched.
+        """
+        if isinstance(value, Const) and isinstance(size, int) and 0 <= value.value < size:
+            return int(value.value)
+        b = self.builder
+        index = b.cast(value, dtypes.I64)
+        inside = b.cmp("lt", b.cast(index, dtypes.U64), b.cast(self.dim(size), dtypes.U64))
+        return self.bind(b.select(inside, index, Const(0, dtypes.I64)))
 
     def bind(self, value: Operand) -> DimLike:
         """An integer scalar as a dim."""
@@ -224,7 +238,17 @@ def _take(e: Evaluator, op: Op, index: Index) -> tuple[Sequence[Key], Finish]:
     at = index[axis : axis + rank]
 
     def finish(args: list[Operand]) -> Key:
-        return x, (*index[:axis], *[e.bind(a) for a in args], *index[axis + rank :])
+        places = []
+        for k, a in enumerate(args):
+            known = e.sizes.get(a) if isinstance(a, Var) else None
+            size = x.type.shape[axis + k]
+            if known is not None and known in at:  # the loop's own index
+                extent = op.result.type.shape[axis + at.index(known)]
+                if e.low.graph.facts.is_le(extent, size):
+                    places.append(known)
+                    continue
+            places.append(e.within(a, size))
+        return x, (*index[:axis], *places, *index[axis + rank :])
 
     return [(w, broadcast_index(at, w.type.shape)) for w in where], finish
 

@@ -63,6 +63,16 @@ def bound_symbols(op: Op) -> Iterator[str]:
     yield from op.attrs.get("binds", ())
 
 
+def is_for_checks(op: Op) -> bool:
+    """Is `op` a copy of an elementwise operation that only checks of arrays use? Such ones stand in no kernel."""
+    if not op.defn.has(Trait.ELEMENTWISE) or not op.results[0].type.ndim or not op.results[0].uses:
+        return False
+    return all(
+        user.block is op.block and ((user.name == "check" and bool(user.attrs.get("guarded"))) or is_for_checks(user))
+        for user in op.results[0].users()
+    )
+
+
 class Substitution:
     """Replaces symbols in types and attributes; unchanged objects stay the same."""
 

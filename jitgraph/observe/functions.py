@@ -29,11 +29,10 @@ NOT_SUPPORTED: Final = "not supported"
 #: Functions of dtypes, sizes and Python objects: they run while tracing, and what they answer holds for all calls.
 _STATIC: Final = frozenset("""
     can_cast promote_types min_scalar_type mintypecode issubdtype isdtype isscalar iterable common_type result_type
-    broadcast_shapes isrealobj iscomplexobj ndim
-""".split())
+    broadcast_shapes isrealobj iscomplexobj ndim polynomial.chebyshev.chebpts1 polynomial.chebyshev.chebpts2
+""".split()) | {f"polynomial.{m}.{prefix}gauss" for m, prefix in numpy_python.POLYNOMIALS.items()}
 #: Modules in the table.
 _MODULES: Final[tuple[str, ...]] = ("", "linalg", "fft", "emath", "lib.stride_tricks")
-_POLYNOMIALS: Final[tuple[str, ...]] = ("polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre")
 #: Modules left out as a whole.
 LEFT_OUT: Final[dict[str, str]] = {
     "char": "text", "strings": "text", "rec": "records", "ma": "masked arrays: pass `x.filled(...)` and `x.mask`",
@@ -57,7 +56,7 @@ def functions() -> Iterator[Row]:
         space = _module(module)
         for name in _public(space):
             yield _row(f"{module}.{name}" if module else name, getattr(space, name))
-    for name in _POLYNOMIALS:
+    for name in numpy_python.POLYNOMIALS:
         space = _module(f"polynomial.{name}")
         for inner in _public(space):
             if getattr(getattr(space, inner), "__module__", "") == space.__name__:

@@ -16,6 +16,7 @@ from jitgraph.ir.graph import Graph
 from jitgraph.ir.verifier import verify as verify_graph
 from jitgraph.passes.bufferize import bufferize
 from jitgraph.passes.canonicalise import canonicalise
+from jitgraph.passes.checks import check_arrays
 from jitgraph.passes.complex_sums import complex_sums
 from jitgraph.passes.control_flow import control_flow
 from jitgraph.passes.cse import cse
@@ -60,6 +61,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("simplify_again", simplify, after={"fold_again": "laws look for constants"}),
     Pass("cse_again", cse, after={"invariant_motion": "what left several loops may be equal"}),
     Pass("dce_again", dce, after={"cse_again": "merged ops leave users behind"}),
+    Pass("check_arrays", check_arrays, after={"cse_again": "what it copies is not to be merged again"}),
     Pass("fuse", fuse, after={"dce_again": "kernels compute nothing that is dead"}),
     Pass("bufferize", bufferize, required=True, after={"fuse": "what reads and writes in one kernel is known"}),
 )

@@ -46,6 +46,14 @@ class Changed(Exception):  # noqa: N818  # an answer
         self.name, self.before, self.after = name, before, after
 
 
+class NeedsFirstTurn(Exception):  # noqa: N818  # an answer
+    """A name that only the end of a turn binds is read in a turn of the region: the first turn comes before it."""
+
+    def __init__(self, region: Region, name: str) -> None:
+        super().__init__(name)
+        self.region, self.name = region, name
+
+
 @dataclass(slots=True)
 class Carried:
     """A name that a loop carries, leaf by leaf.
@@ -129,6 +137,8 @@ class Region:
         self.results: dict[str, Any] | None = None
         self.heads: dict[str, Any] = {}
         self.failure: Exception | None = None
+        #: A name for whose sake the attempt was given up: the first turn is to be traced in front.
+        self.needs_first = ""
 
     # --- the start
 
@@ -222,7 +232,24 @@ class Region:
             return self.results[name] if name in self.results else self.before.get(name)
         if name == self.own_flag:
             return False
-        return self.heads[name] if name in self.heads else self.before.get(name)
+        if name in self.heads:
+            return self.heads[name]
+        before = self.before.get(name)
+        if type(before) is Poison and before.unbound and self._opened() is not None and self._can_peel():
+            return Poison(lambda: NeedsFirstTurn(self, name), unbound=True)
+        return before
+
+    def _can_peel(self) -> bool:
+        """Whether the first turn may be traced in front of the region."""
+        return False
+
+    def _give_up(self, error: NeedsFirstTurn) -> None:
+        """Undo an attempt that needs its first turn traced before it; `leave` goes on from there."""
+        opened = self._opened()
+        assert opened is not None
+        self.regions.close(opened, failed=True)
+        self.regions.failed = None
+        self.needs_first = error.name
 
     # --- the end of a turn
 
@@ -507,6 +534,9 @@ class Region:
         opened = self._opened()
         if opened is None:
             return False
+        if isinstance(error, NeedsFirstTurn) and error.region is self:
+            self._give_up(error)
+            return True
         if not is_the_users(error):
             self.regions.close(opened, failed=True)
             self.regions.failed = error

@@ -77,7 +77,7 @@ PROBED: dict[str, str] = {
 }
 
 
-#: The same for modules that NumPy loads when they are first used.
+#: The same for modules that NumPy loads when they are first used: (prefix, name in it) of bases of polynomials.
 _POLYNOMIALS: dict[str, str] = {
     "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme", "laguerre": "lag",
 }  # fmt: skip
@@ -104,6 +104,7 @@ _REASONS: dict[str, str] = {
     """,
     "it is about memory, which compiled code lays out": "may_share_memory shares_memory byte_bounds",
     "it plans contractions for Python to read": "einsum_path",
+    "it samples a Python function": "polynomial.chebyshev.chebinterpolate",
     "its view steps over memory without bounds": "lib.stride_tricks.as_strided",
 }
 
@@ -112,8 +113,9 @@ def _register() -> None:
     for why, names in _REASONS.items():
         REFUSED.update(dict.fromkeys(names.split(), why))
     for module, prefix in _POLYNOMIALS.items():
-        for name in ("fit", "roots", "fromroots", "mul", "div", "pow", "companion", "2poly", "weight"):
-            NAMED.add((f"numpy.polynomial.{module}", name if name == "2poly" else prefix + name))
+        for name in ("fit", "roots", "fromroots", "mul", "div", "pow", "companion", "weight"):
+            NAMED.add((f"numpy.polynomial.{module}", prefix + name))
+        NAMED.update((f"numpy.polynomial.{module}", name) for name in (f"{prefix}2poly", f"poly2{prefix}"))
     for module, names in PROBED.items():
         space = getattr(np, module) if module else np
         for name in names.split():

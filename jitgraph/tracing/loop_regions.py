@@ -158,6 +158,12 @@ class ForRegion(Region):
         if self.tail is not None:
             self._end_tail(self.tail, scope)
             return
+        if self.needs_first:
+            name, self.needs_first, self.opened, self.turn_at = self.needs_first, "", None, 0
+            assert self.mark is not None
+            self.regions.undo(self.mark, self.block)
+            self._peel(Changed(name, self.before.get(name), None))
+            return
         if self.opened is not None and self.failure is None:
             self.regions.check_variables(self.opened, scope, self.info.assigned)
         if self.turns == 2 and self.turn_at == 0 and self.failure is None:
@@ -208,6 +214,9 @@ class ForRegion(Region):
                     self._rest(), f"{needed} has another type if the loop has no turn"
                 )
         self._emit(scope, changed)
+
+    def _can_peel(self) -> bool:
+        return not self.peeled and not self.peeling
 
     def _changes_places(self, scope: Scope) -> bool:
         """Whether arrays that the body writes to end a turn as one another: `u, v = v, u`."""
@@ -393,6 +402,9 @@ class WhileLoop(Region):
             decided_by_guard = len(graph.guards) > guards and not self.unrolling
             if isinstance(truth, Value) or decided_by_guard:
                 if self.unrolling and isinstance(truth, Value):
+                    if self.turns == 0 and self.mode.can_rerun():  # the first turn, traced in front of the loop
+                        self.turns, self.unrolling = 1, False
+                        return self.mode.assume(truth, "whether a `while` has a turn")
                     self.regions.mode.fail(
                         "the test of a `while` whose body changes shapes depends on data", "use a `for`."
                     )
@@ -426,6 +438,11 @@ class WhileLoop(Region):
             self.traced = False
             self.before = None
             return
+        if self.needs_first:
+            name, self.needs_first, self.opened = self.needs_first, "", None
+            self.regions.undo(self.mark, self.block, self.test_block)
+            self._unroll(Changed(name, self.before.get(name), None))
+            return
         opened = self.opened
         assert opened is not None
         if self.failure is None:
@@ -457,6 +474,9 @@ class WhileLoop(Region):
         self._spoil_written()
         self.finished = True
         self._deliver(results, scope)
+
+    def _can_peel(self) -> bool:
+        return not self.unrolling and not self.turns
 
     def _unroll(self, change: Changed) -> None:
         """The body does not fit a region: if sizes of arguments decide the test, take turns under guards."""

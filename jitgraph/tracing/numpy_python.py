@@ -32,22 +32,22 @@ TRACED: Final[dict[str, str]] = {
     "numpy.lib._polynomial_impl": "__call__",
     "numpy.polynomial._polybase": "__call__",
     "numpy.linalg": "cross diagonal matmul matrix_transpose outer tensordot trace vecdot matrix_norm vector_norm",
-    "numpy.polynomial.polynomial": """
-        polyval polyval2d polyval3d polygrid2d polygrid3d polyvander polyvander2d polyvander3d polyadd polysub polymulx
-        polyder polyint polyline polyvalfromroots
-    """,
-    "numpy.polynomial.chebyshev": "chebval chebval2d chebgrid2d chebvander chebadd chebsub chebmulx chebder chebint chebline",
-    "numpy.polynomial.legendre": "legval legval2d leggrid2d legvander legadd legsub legmulx legder legint legline",
-    "numpy.polynomial.hermite": "hermval hermvander hermadd hermsub hermmulx hermder hermint hermline",
-    "numpy.polynomial.hermite_e": "hermeval hermevander hermeadd hermesub hermemulx hermeder hermeint hermeline",
-    "numpy.polynomial.laguerre": "lagval lagvander lagadd lagsub lagmulx lagder lagint lagline",
 }
+#: NumPy's bases of polynomials and the prefixes of their functions' names, of which these are traced.
+POLYNOMIALS: Final[dict[str, str]] = {
+    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme", "laguerre": "lag",
+}  # fmt: skip
+_OF_POLYNOMIALS: Final = """
+    val val2d val3d grid2d grid3d vander vander2d vander3d add sub mulx der int line valfromroots
+""".split()
 #: Functions that are traced from a program of ours.
-PROGRAMS: Final[dict[Any, FunctionType]] = {
+PROGRAMS: Final[dict[Any, Any]] = {
     np.apply_along_axis: numpy_programs.apply_along_axis,
     np.vectorize.__call__: numpy_programs.vectorize,
 }
-_names: Final = {(module, name) for module, names in TRACED.items() for name in names.split()}
+_names: Final = {(module, name) for module, names in TRACED.items() for name in names.split()} | {
+    (f"numpy.polynomial.{module}", prefix + name) for module, prefix in POLYNOMIALS.items() for name in _OF_POLYNOMIALS
+}
 _PUBLIC: Final = {"numpy.linalg": np.linalg}
 
 
@@ -55,7 +55,7 @@ def implementation(f: Any) -> FunctionType | None:
     """The Python function that is traced for NumPy's `f`; None if it is not listed."""
     program = PROGRAMS.get(f) if isinstance(f, FunctionType | type(np.sort)) else None
     if program is not None:
-        return program
+        return program  # type: ignore[no-any-return]
     if (getattr(f, "__module__", None), getattr(f, "__name__", None)) not in _names:
         return None
     inner = getattr(f, "__wrapped__", f)
@@ -78,7 +78,7 @@ def call(tracer: Tracer, implementation: FunctionType, args: Any, kwargs: Any) -
 
 def standins() -> dict[Any, Callable[..., Any]]:
     """A body for each function of NumPy's that is traced or called back: takes the tracer and the arguments."""
-    found = {f: partial(_call, f) for f in (*host.TABLE, *PROGRAMS) if f not in NUMPY_TABLE}
+    found: dict[Any, Callable[..., Any]] = {f: partial(_call, f) for f in (*host.TABLE, *PROGRAMS) if f not in NUMPY_TABLE}
     for module, names in TRACED.items():
         space = np if module == "numpy" else _PUBLIC.get(module)
         for name in names.split() if space is not None else ():

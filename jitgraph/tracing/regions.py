@@ -334,6 +334,8 @@ def is_the_users(error: Exception) -> bool:
     """Whether an exception is what the user's code or NumPy's rules raise, rather than a fault in here."""
     if isinstance(error, errors.JitgraphError):
         return not isinstance(error, errors.TraceError | errors.InternalError)
+    if type(error).__module__ == "jitgraph.tracing.carried":
+        return False
     tb = error.__traceback__
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next

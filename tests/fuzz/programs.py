@@ -162,6 +162,9 @@ class Generator:
     def leaf(self) -> str:
         if self.chance(0.25):
             return self.draw("n")
+        scalars = [n for n, x in self.env.items() if n[0] in "avi" and isinstance(x, int | float | complex | np.generic)]
+        if scalars and self.chance(0.25):
+            return str(self.r.choice(scalars))
         name = self.draw_a()
         text = name if self.chance(0.7) else f"{name}[{self.draw('subscript')}]"
         return text if self.value(text) is not None else name
@@ -386,7 +389,7 @@ class Generator:
 
     def while_loop(self) -> str:
         name, self.locals = self.draw_a(), self.locals + 1
-        counter = f"v{self.locals}"
+        counter = f"w{self.locals}"  # no name that statements assign
         lines = self._loop_block({counter: 1})
         more = self.pick(f" and np.sum({name}) < 1e6", "", f" and not np.any({name} > 50)")
         bound = self.pick("3", "5", f"{name}.shape[0]")
@@ -473,7 +476,7 @@ class Generator:
         return Fuzzed(self.seed, arguments, lines, calls, self.returned())
 
     def returned(self) -> str:
-        found = [name for name in self.env if name.startswith("v")]
+        found = [name for name in self.env if name[0] in "vw"]
         shown = self.r.sample(found, min(len(found), self.r.randint(1, 4)))
         if self.chance(0.3):
             shown.append("a0")
