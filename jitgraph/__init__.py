@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 #: Names loaded on demand, and where from.
 _LATE = {
+    "ShapeDtype": "tracing.host",
     "Tensor": "tensor",
     **dict.fromkeys(
         (
@@ -26,22 +27,22 @@ _LATE = {
     ),
 }  # fmt: skip
 #: Modules of the package: the import system asks here first, and imports them itself.
-_MODULES = {entry.stem for entry in Path(__file__).parent.iterdir()} - {"xp"}
+_MODULES = {entry.stem for entry in Path(__file__).parent.iterdir()} - {"xp", "debug", "random"}
 _NOW = ("JitFunction", "config", "errors", "host", "jit")
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES or (name.startswith("__") and name != "__all__"):
         raise AttributeError(f"module 'jitgraph' has no attribute {name!r}")
-    if name == "xp":
-        return importlib.import_module("jitgraph.xp")
+    if name in ("xp", "debug", "random"):
+        return importlib.import_module(f"jitgraph.{name}")
     if name in _LATE:
         found = getattr(importlib.import_module(f"jitgraph.{_LATE[name]}"), name)
     else:
         xp = importlib.import_module("jitgraph.xp")
         functions = [n for n in xp.__all__ if not n.endswith("_TABLE")]
         if name == "__all__":
-            return sorted({*_NOW, *_LATE, "pytree", "xp", *functions})
+            return sorted({*_NOW, *_LATE, "debug", "pytree", "random", "xp", *functions})
         if name not in functions:
             raise AttributeError(f"module 'jitgraph' has no attribute {name!r}")
         found = getattr(xp, name)

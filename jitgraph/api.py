@@ -239,10 +239,16 @@ def host(fn: Callable[..., Any] | None = None, /, result: Any = None, *, effects
     """Let compiled code call a Python function: `jg.host(fn, result=spec)`, or `@jg.host(result=spec)`.
 
     Args:
-        fn: gets plain arrays and NumPy scalars.
-        result: what `fn` returns, by example: an array or number of that dtype and shape, a tuple of them, a function
-            of the arguments' types that answers these, or None.
+        fn: gets plain arrays (copies), NumPy scalars and Python numbers. Its exceptions come through as they are, with
+            the writes before it kept.
+        result: what `fn` returns, by example: an array or number of that dtype and shape; a dtype, for a NumPy scalar;
+            `jg.ShapeDtype(shape, dtype)`, whose sizes may be None: only the call knows them; a tuple, list or dict of
+            these for several results; a function of the arguments (traced ones as their types) that answers any of
+            these, as `lambda x: jg.ShapeDtype((x.shape[0], None))`; or None.
         effects: `fn` has an effect, so that each call takes place, in order.
+
+    Raises (in compiled code):
+        DTypeError, ShapeError: `fn` returned something else than it promised.
 
     Outside compiled code the function is called as it is.
     """

@@ -18,6 +18,7 @@ from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, substitute, symbol, sy
 from jitgraph.ir.graph import Block, Op, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
+from jitgraph.ops.bits import reinterpret, reinterpreted_type
 from jitgraph.ops.complexes import part_type
 from jitgraph.ops.shape import reshape_view_layout
 from jitgraph.source import SourceLoc
@@ -36,6 +37,8 @@ _LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
 #: What is done on memory in any byte order, and what of the rest gives arrays in the order of the first operand.
 _ANY_ORDER = frozenset(("copy", "cast", "view", "reshape", "write", "write_through"))
 _KEEP_ORDER = frozenset(("take", "compress"))
+#: Reductions that take such arrays through NumPy's buffer, which their rounding shows.
+_BUFFERED = frozenset(("reduce_sum", "reduce_prod"))
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -62,6 +65,16 @@ class TraceMode:
         self._merged: dict[tuple[DimLike, DimLike], DimLike] = {}
         #: (value, shape) to the block and the value with those sizes.
         self._renamed: dict[tuple[int, Shape], tuple[Block, Value, Value]] = {}
+
+    # --- undoing
+
+    def conclusions(self) -> tuple[dict[Any, Any], ...]:
+        """What was concluded so far and holds as long as the guards and symbols behind it."""
+        return dict(self._merged), dict(self._masks)
+
+    def restore_conclusions(self, known: tuple[dict[Any, Any], ...]) -> None:
+        """Forget what was concluded since: the guards and symbols behind it are gone."""
+        self._merged, self._masks = dict(known[0]), dict(known[1])
 
     # --- operators
 
@@ -97,6 +110,8 @@ class TraceMode:
         """An operator on elements whose bytes are swapped in memory: computed natively; NumPy's copies keep the order."""
         if defn.name in _ANY_ORDER:
             return self.builder.apply(defn, *values, **attrs)
+        if Trait.REDUCTION in defn.traits and defn.name in _BUFFERED and attrs.get("dtype") is None:
+            return self.builder.apply(defn, *values, **attrs, dtype=native(values[0].type.dtype))
         kept = values[0].type.dtype if defn.name in _KEEP_ORDER else None
         results = self.apply(defn, [self.native(v) for v in values], attrs)
         if kept is None or results[0].type.kind != "array":
@@ -113,6 +128,8 @@ class TraceMode:
             return self.builder.apply(REGISTRY["view"], value, map=step)[0]
         if isinstance(step, str):
             return self.builder.apply(REGISTRY[step], value)[0]
+        if isinstance(step, np.dtype):
+            return reinterpret(self.builder, value, step)  # type: ignore[no-any-return]
         return self.builder.apply(REGISTRY["reshape"], value, shape=step)[0]
 
     def view_type(self, t: TensorType, step: Step) -> TensorType:
@@ -121,9 +138,21 @@ class TraceMode:
             return TensorType(t.dtype, step.shape, "array", step.layout(t))
         if isinstance(step, str):
             return part_type(t)
+        if isinstance(step, np.dtype):
+            return reinterpreted_type(t, step)
         return TensorType(t.dtype, step, "array", reshape_view_layout(t, step) or c_layout(len(step)))
 
     def write(self, base: Any, steps: Sequence[Step], value: Any) -> Value:
+        for k, step in enumerate(steps):
+            if isinstance(step, np.dtype):  # all that is seen so is put together anew
+                seen = base
+                for outer in steps[:k]:
+                    seen = self.view(seen, outer)
+                written = self.write(self.view(seen, step), steps[k + 1 :], value)
+                back = reinterpret(self.builder, written, seen.type.dtype)
+                if back.type.shape != seen.type.shape:
+                    back = self.renamed(back, IndexMap.identity(seen.type.shape))
+                return self.write(base, steps[:k], back)
         part = next((step for step in steps if isinstance(step, str)), None)
         if part is not None:  # it does not change the shape: whole numbers are written, with the other part as it was
             steps = tuple([step for step in steps if not isinstance(step, str)])

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
+import numpy as np
+
 from jitgraph.compiler import Compiled, compile_graph
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, evaluate, symbol, symbols
@@ -13,6 +17,7 @@ from jitgraph.ir.transform import dims_of_attr
 from jitgraph.ir.types import IndexMap
 from jitgraph.pytree import unflatten
 from jitgraph.tensor import Tensor, plain, view_array
+from jitgraph.tracing import running
 from jitgraph.tracing.capture import Trace
 from jitgraph.tracing.capture_mode import Assumption
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Live
@@ -82,6 +87,8 @@ class Specialisation:
         self._conditional = bool(trace.leaf_values or trace.guards_python or trace.also_arguments)
         self._hidden = trace.hidden
         self.path = trace.path
+        #: Functions behind host calls look at the call.
+        self._keeps = any(hasattr(getattr(s.call, "fn", None), "undone") for s in self.graph.sites)
         self._assumptions = {k: s.call.number for k, s in enumerate(self.graph.sites) if type(s.call) is Assumption}
         self._sizes = [(s.name, s.arg, s.axis) for s in self.graph.symbols.values() if s.origin == "arg"]
         self._recipes = [_recipe(r) for r in self.graph.results]
@@ -117,19 +124,38 @@ class Specialisation:
                 args.append(plain(value))
         if trace.writes and trace.overlaps(args):
             return RUN_PLAIN
+        if self._keeps:
+            return self._call_kept(args, call)
         try:
             frame = self._prepare(args)
             if frame is None:
                 return MISS
             made = self._run(frame)
         except self._deoptimise as other:
-            number = self._assumptions.get(other.args[1]) if self._assumptions and len(other.args) > 1 else None
-            if number is None:
-                return RUN_PLAIN
-            return OtherPath((*self.path[:number], not self.path[number]))
+            return self._other_path(other)
         if self._single:
             return made[0]
         return self._result(made, args, call)
+
+    def _call_kept(self, args: Sequence[Any], call: Call) -> Any:
+        """A call with functions behind it that look at its arguments, and that may be undone."""
+        run = running.begin(call)
+        try:
+            frame = self._prepare(args)
+            if frame is None:
+                return MISS
+            return self._result(self._run(frame), args, call)
+        except self._deoptimise as other:
+            run.give_up()
+            return self._other_path(other)
+        finally:
+            running.end()
+
+    def _other_path(self, other: Exception) -> Any:
+        number = self._assumptions.get(other.args[1]) if self._assumptions and len(other.args) > 1 else None
+        if number is None:
+            return RUN_PLAIN
+        return OtherPath((*self.path[:number], not self.path[number]))
 
     def _result(self, made: Sequence[Any], args: Sequence[Any], call: Call) -> Any:
         env: Env = {name: args[arg].shape[axis] for name, arg, axis in self._sizes}
@@ -195,12 +221,18 @@ def _recipe(r: Result) -> Callable[..., Any] | None:
 
 
 def _view(array: Any, steps: Sequence[Any], env: Env, read_only: bool = False) -> Any:
+    base = array
     for step in steps:
         if isinstance(step, IndexMap):
             numbers = step.substitute(dict(env))
             array = view_array(array, numbers)
+        elif isinstance(step, str | np.dtype):
+            array = view_array(array, step)
         else:
             array = array.reshape([evaluate(d, env) for d in step])
     if read_only:
         array.flags.writeable = False
+    if type(base) is np.memmap and type(array) is not np.memmap:  # a view of a mapped file is one, too
+        array = array.view(np.memmap)
+        array.__array_finalize__(base)
     return array

@@ -19,9 +19,10 @@ from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.opdef import OpDef
 from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
 
-#: One step of a chain of views: an affine map, the sizes of a reshape that is a view, or a part of complex numbers.
+#: One step of a chain of views: an affine map, the sizes of a reshape that is a view, a part of complex numbers, or
+#: another dtype for the same bytes.
 Part: TypeAlias = Literal["real", "imag"]
-Step: TypeAlias = IndexMap | Shape | Part
+Step: TypeAlias = IndexMap | Shape | Part | np.dtype
 
 
 class Mode(Protocol):
@@ -155,6 +156,8 @@ def view_array(array: Any, step: Step) -> Any:
     array = np.asarray(array)
     if isinstance(step, str):
         return array.real if step == "real" else array.imag
+    if isinstance(step, np.dtype):
+        return array.view(step)
     if not isinstance(step, IndexMap):
         return array.reshape(step)
     strides = [0] * len(step.shape)

@@ -53,7 +53,7 @@ __all__ = [
     "EAGER", "METHODS", "READ_ONLY", "EagerMode", "Mode", "Ratio", "Step", "Storage", "TapeMode", "Tensor", "apply",
     "assign", "check_dtype", "current_mode", "dim_tensor", "install", "install_tape", "is_writable", "lift", "make",
     "mode_of", "plain", "read", "reshape_of", "set_version", "tape_mode", "type_of_array", "use_mode", "view_array",
-    "view_of", "wrap",
+    "view_as", "view_of", "wrap",
 ]  # fmt: skip
 
 
@@ -103,6 +103,20 @@ def _method(name: str) -> Callable[..., Any]:
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     return method
+
+
+def _setter(part: str) -> Callable[..., None]:
+    """`x.real = value`: a write of the parts."""
+
+    def assign_part(self: Tensor, value: Any) -> None:
+        if self.type.kind != "array":
+            raise AttributeError(f"attribute '{part}' of a scalar is not writable")
+        seen = getattr(self, part)
+        if part == "imag" and self.type.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        assign(seen, value)
+
+    return assign_part
 
 
 def _class_of(self: Tensor) -> type:
@@ -365,11 +379,11 @@ class Tensor:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        return _convert(self, "strides").strides  # type: ignore[no-any-return]
+        return _front.strides(self)  # type: ignore[no-any-return]
 
     @property
     def flags(self) -> Any:
-        return _convert(self, "flags").flags
+        return _front.flags(self)
 
     @property
     def base(self) -> Any:
@@ -394,8 +408,8 @@ class Tensor:
 
     T = property(_method("transpose"))
     mT = property(_method("matrix_transpose"))  # noqa: N815  # NumPy's name
-    real = property(_method("real"))
-    imag = property(_method("imag"))
+    real = property(_method("real"), _setter("real"))
+    imag = property(_method("imag"), _setter("imag"))
     flat = property(_method("flat"), _method("set_flat"))
 
     def __dir__(self) -> list[str]:
@@ -404,7 +418,7 @@ class Tensor:
 
 _METHOD_NAMES = """
 all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum diagonal
-dot dump dumps fill getfield item max mean min nonzero partition prod put ravel repeat reshape
+dot dump dumps fill getfield item max mean min nonzero partition prod put ravel repeat reshape setfield
 resize round searchsorted setflags sort squeeze std sum swapaxes take tobytes tofile tolist trace transpose
 var view flatten is_integer as_integer_ratio hex bit_length bit_count __floor__ __ceil__ __round__ __trunc__
 __add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __matmul__ __and__ __or__ __xor__ __lshift__
@@ -598,6 +612,11 @@ def view_of(x: Tensor, map: IndexMap, writable: bool = True) -> Tensor:
 def part_of(x: Tensor, part: Part) -> Tensor:
     """The view of the real or the imaginary parts of a complex array."""
     return _view(x, (*x._steps, part))
+
+
+def view_as(x: Tensor, dtype: np.dtype) -> Tensor:
+    """The view of the memory of an array as elements of another dtype."""
+    return _view(x, (*x._steps, dtype))
 
 
 def _view(x: Tensor, steps: tuple[Step, ...], writable: bool = True) -> Tensor:

@@ -242,7 +242,9 @@ CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     # indexing
     "np.take": (lambda x, i, A: (np.take(x, i), np.take(A, [1, 0], axis=1)),),
     "np.take_along_axis": (lambda A: np.take_along_axis(A, np.argmax(A, axis=1)[:, None], axis=1),),
-    "np.put_along_axis": (lambda A: _written(A, lambda a: np.put_along_axis(a, np.array([[0], [1], [2], [0]]), 9.0, axis=1)),),
+    "np.put_along_axis": (
+        lambda A: _written(A, lambda a: np.put_along_axis(a, np.array([[0], [1], [2], [0]]), 9.0, axis=1)),
+    ),
     "np.choose": (lambda x, y, b: np.choose(b, [x, y]),),
     "np.compress": (lambda x, b: np.compress(b, x),),
     "np.extract": (lambda x, b: np.extract(b, x),),
@@ -289,7 +291,9 @@ CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "np.setdiff1d": (lambda i, j: np.setdiff1d(i, j[:3]),),
     "np.setxor1d": (lambda i, j: np.setxor1d(i, j[:3]),),
     "np.isin": (lambda i, j: (np.isin(i, j[:3]), np.isin(i, [1, 3])),),
-    "np.histogram": (lambda x, z: (np.histogram(x), np.histogram(x, bins=4, range=(-1, 1)), np.histogram(x, weights=z)),),
+    "np.histogram": (
+        lambda x, z: (np.histogram(x), np.histogram(x, bins=4, range=(-1, 1)), np.histogram(x, weights=z)),
+    ),
     "np.histogram2d": (lambda x, y: np.histogram2d(x, y, bins=3),),
     "np.histogramdd": (lambda R: np.histogramdd(R, bins=2)[0],),
     "np.histogram_bin_edges": (lambda x: np.histogram_bin_edges(x, bins=5),),
@@ -322,7 +326,9 @@ CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "np.polyfit": (lambda x, y: np.polyfit(x, y, 2),),
     "np.poly": (lambda p: np.poly(p),),
     "np.roots": (lambda p: np.roots(p),),
-    "np.apply_along_axis": (lambda A: (np.apply_along_axis(np.sum, 0, A), np.apply_along_axis(lambda r: r * 2 + r[0], 1, A)),),
+    "np.apply_along_axis": (
+        lambda A: (np.apply_along_axis(np.sum, 0, A), np.apply_along_axis(lambda r: r * 2 + r[0], 1, A)),
+    ),
     "np.apply_over_axes": (lambda T: np.apply_over_axes(np.sum, T, [0, 2]),),
     "np.common_type": (lambda A, f: A.astype(np.common_type(f)),),
     "np.result_type": (lambda A, f: A.astype(np.result_type(f, np.int16)),),
@@ -332,8 +338,17 @@ CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "np.mintypecode": (lambda A: A.astype(np.mintypecode(["f", "d"])),),
     "np.issubdtype": (lambda A: A + np.issubdtype(A.dtype, np.floating),),
     "np.isdtype": (lambda A: A + np.isdtype(A.dtype, "real floating"),),
+    "np.lib.stride_tricks.sliding_window_view": (
+        lambda x, A: (
+            np.lib.stride_tricks.sliding_window_view(x, 3) + 0,
+            np.lib.stride_tricks.sliding_window_view(A, (2, 3)).mean(axis=(-1, -2)),
+            np.lib.stride_tricks.sliding_window_view(A, 2, axis=1) + 0,
+        ),
+    ),
     # linalg
-    "np.linalg.norm": (lambda A, x: (L.norm(x), L.norm(A), L.norm(x, 1), L.norm(A, axis=1), L.norm(A, 2), L.norm(A, "nuc")),),
+    "np.linalg.norm": (
+        lambda A, x: (L.norm(x), L.norm(A), L.norm(x, 1), L.norm(A, axis=1), L.norm(A, 2), L.norm(A, "nuc")),
+    ),
     "np.linalg.vector_norm": (lambda A, x: (L.vector_norm(x), L.vector_norm(A, axis=1)),),
     "np.linalg.matrix_norm": (lambda A: (L.matrix_norm(A), L.matrix_norm(A, ord=2)),),
     "np.linalg.solve": (lambda A, x, B: (L.solve(A, x[:4]), L.solve(A, B)),),
@@ -397,7 +412,6 @@ METHOD_CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "mT": (lambda T: T.mT + 0,),
     "argpartition": (lambda x: x[x.argpartition(3)[3]],),
     "astype": (lambda x: x.astype(np.float32),),
-    "byteswap": (lambda i: i.byteswap(),),
     "choose": (lambda i, x, y: (i % 2).choose([x, y]),),
     "clip": (lambda x: x.clip(-0.5, 0.5),),
     "compress": (lambda x, b: x.compress(b),),
@@ -434,20 +448,19 @@ METHOD_CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "trace": (lambda A: A.trace(),),
     "transpose": (lambda T: T.transpose(1, 0, 2) + 0,),
     "view": (lambda x: x.view() + 0,),
-    "flags": (lambda A: A * A.flags.c_contiguous,),
-    "base": (lambda A: A * (A.base is None),),
-    "strides": (lambda A: A * A.strides[1],),
-    "tobytes": (lambda x: x.tobytes(),),
-    "getfield": (lambda x: x.getfield(np.float64),),
-    "setflags": (lambda x: _written(x, lambda a: a.setflags(write=True)),),
-    "resize": (lambda x: _written(x, lambda a: a.resize(7)),),
+    "flags": (
+        lambda A: (A * A.flags.c_contiguous, A.T * A.T.flags["F"], A.T * A.T.flags.c_contiguous, A * A.flags.fnc),
+    ),
+    "strides": (lambda A, T: (A * A.strides[0], T * T.T.strides[1]),),
     "device": (lambda x: x + len(x.device),),
     "to_device": (lambda x: x.to_device("cpu") + 0,),
 }
 
 #: Calls of the functions of each basis of polynomials, by their name behind its prefix.
 _OF_POLYNOMIALS: dict[str, Callable[[Any], Callable[..., Any]]] = {
-    "val": lambda f: lambda x, p, A: (f(x, p), f(x, [1.0, 2.0, 0.5, -1.0]), f(x, [2.0]), f(x[:3], A[:, :3], tensor=False)),
+    "val": lambda f: (
+        lambda x, p, A: (f(x, p), f(x, [1.0, 2.0, 0.5, -1.0]), f(x, [2.0]), f(x[:3], A[:, :3], tensor=False))
+    ),
     "val2d": lambda f: lambda x, y, A: f(x, y, A),
     "val3d": lambda f: lambda x, y, T: f(x, y, x, T),
     "grid2d": lambda f: lambda v, w, A: f(v, w, A),

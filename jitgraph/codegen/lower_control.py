@@ -267,9 +267,7 @@ def _check(low: Lowering, op: Op) -> None:
     if condition.type.ndim:
         low.check_array(op)
         return
-    low.frame.body.append(
-        Check(low.scalar(condition), op.attrs["site"], _shown(low, values))
-    )
+    low.frame.body.append(Check(low.scalar(condition), op.attrs["site"], _shown(low, values)))
 
 
 def _raise(low: Lowering, op: Op) -> None:

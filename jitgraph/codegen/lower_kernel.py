@@ -86,7 +86,9 @@ class Group(Evaluator):
         self.memory_of: dict[Value, Memory] = {}
         super().__init__(low, low.frame, places)
         self.nests = self._plan()
-        if rows or any(d != 1 for n in self.nests for d in n.domain) or any(n.axes is not None for n in self.nests):
+        if rows or any(d != 1 for n in self.nests for d in n.domain) or any(
+            n.axes is not None or n.roots[0].kind == "special" for n in self.nests
+        ):
             self.frame = KernelFrame()
             self.builder = LetBuilder(self.frame)
 
@@ -394,7 +396,8 @@ class Group(Evaluator):
         at = memory.index(index)
         names = {a.symbol: a for a in axes}
         found: dict[str, Axis] = {}
-        for k in self.low.orders.get(memory.buffer.name, range(len(at))):
+        order = self.low.orders.get(memory.buffer.name, ())
+        for k in order if len(order) == len(at) else range(len(at)):  # a buffer may be seen with other axes
             split = affine(at[k], names)
             for name in split[0] if split is not None else ():
                 found[name] = names[name]

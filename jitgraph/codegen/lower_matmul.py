@@ -271,15 +271,24 @@ class _Product:
             and x.rows == y.columns
             and x.step0 == y.step1
             and x.step1 == y.step0
-            and x_rows is not y_rows
         )
-        if same and isinstance(x_rows, bool) and isinstance(y_rows, bool):
-            trans = _NO_TRANS if x_rows else _TRANS
-            leading = floordiv(x.step0 if x_rows else y.step0, self.size)
-            args = (_ROW_MAJOR, _UPPER, trans, y.columns, x.columns, self.one, x.address, leading, self.zero, z.address)
-            self.call("syrk", *args, floordiv(z.step0, self.size))
-            self.mirror(z)
-            return
+        if same:  # of strides known at run time both may turn out to be one way round
+            self.branch(
+                self.differ(x_rows, y_rows),
+                lambda: self.syrk(x, x_rows, z),
+                lambda: self.any_gemm(x, x_rows, y, y_rows, z),
+            )
+        else:
+            self.any_gemm(x, x_rows, y, y_rows, z)
+
+    def syrk(self, x: _Matrix, x_rows: Truth, z: _Matrix) -> None:
+        """A matrix times its own transpose."""
+        trans, leading = self.flags(x, x_rows)
+        args = (_ROW_MAJOR, _UPPER, trans, x.rows, x.columns, self.one, x.address, leading, self.zero, z.address)
+        self.call("syrk", *args, floordiv(z.step0, self.size))
+        self.mirror(z)
+
+    def any_gemm(self, x: _Matrix, x_rows: Truth, y: _Matrix, y_rows: Truth, z: _Matrix) -> None:
         trans_x, lead_x = self.flags(x, x_rows)
         trans_y, lead_y = self.flags(y, y_rows)
         lead_z = floordiv(z.step0, self.size)
@@ -406,6 +415,14 @@ class _Product:
         emit()
         inner, frame.body = frame.body, outer
         return inner
+
+    def differ(self, x: Truth, y: Truth) -> Truth:
+        """Whether just one of two conditions holds."""
+        if isinstance(x, bool) and isinstance(y, bool):
+            return x is not y
+        one, other = (Const(t, dtypes.BOOL) if isinstance(t, bool) else t for t in (x, y))
+        found: Operand = self.builder.xor(one, other)
+        return found
 
     def branch(self, condition: Truth, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
         if isinstance(condition, bool):

@@ -163,7 +163,9 @@ class LetBuilder:
             return x
         return self._let("bitcast", dtype, (x,), dtypes.short_name(dtype))
 
-    def add(self, a: Operand, b: Operand) -> Var:
+    def add(self, a: Any, b: Any) -> Any:
+        if isinstance(a, Pair):
+            return self.map_parts(self.add, a, b)
         return self._let("add", a.dtype, (a, b))
 
     def sub(self, a: Operand, b: Operand) -> Var:

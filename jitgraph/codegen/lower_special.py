@@ -25,6 +25,7 @@ from jitgraph.codegen.lower_fold import FOLDS
 from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_nest import Axis, nest, split_levels
 from jitgraph.codegen.lower_scalar import KernelFrame
+from jitgraph.codegen.lower_stream import packed_sum
 from jitgraph.codegen.lower_values import Evaluator, Index, Slot, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import broadcast_index
 from jitgraph.ir.dims import DimLike, symbol
@@ -237,18 +238,18 @@ def _append(e: Evaluator, condition: Operand, count: Operand, hit: Callable[[], 
     return e.builder.add(count, e.builder.cast(condition, dtypes.I64))
 
 
-def _compress(low: Lowering, op: Op) -> None:
+def _compress(group: Group, op: Op, root: Root) -> None:
     x, mask = op.operands
-    origin = origin_of([op])
-    memory = low.destination(op.result)
-    low.places[op.result] = memory
-    e = Evaluator(low, KernelFrame(), {})
+    memory = root.memory
+    assert memory is not None
 
     def turn(index: Index, count: Operand) -> Operand:
-        return _append(e, e.at(mask, index), count, lambda: e.store(memory, (e.bind(count),), e.at(x, index)))
+        def hit() -> None:
+            group.store(memory, (group.bind(count),), group.at(x, index))
 
-    _counted_nest(e, mask.type.shape, turn, role="append")
-    finish_kernel(low, e, [], f"k{len(low.kernels)}", origin)
+        return _append(group, group.at(mask, index), count, hit)
+
+    _counted_nest(group, mask.type.shape, turn, role="append")
 
 
 def _nonzero(low: Lowering, op: Op) -> None:
@@ -286,7 +287,8 @@ def check_array(low: Lowering, op: Op, origin: list[str]) -> None:
     axes, index = _loops(e, condition.type.shape)
     outer, frame.body = frame.body, []
     holds = e.at(condition, tuple(index))
-    shown = tuple(e.at(v, broadcast_index(tuple(index), v.type.shape)) for v in values[:4])
+    real = [v for v in values[:4] if v.type.dtype.kind != "c"]
+    shown = tuple(e.at(v, broadcast_index(tuple(index), v.type.shape)) for v in real)
     frame.body.append(Check(holds, op.attrs["site"], shown))
     flat, frame.body = frame.body, outer
     outer.extend(nest(axes, flat))
@@ -302,8 +304,10 @@ SPECIAL: dict[str, Callable[[Group, Op, Root], None]] = {
     **FOLDS,
     "argmax": _position,
     "argmin": _position,
+    "compress": _compress,
+    "packed_sum": packed_sum,
     "scatter": _scatter,
     "scatter_add": _scatter,
     "expand": _expand,
 }
-HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {"compress": _compress, "nonzero": _nonzero}
+HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {"nonzero": _nonzero}

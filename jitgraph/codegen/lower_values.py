@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Alloc, Bind, CallKernel, Const, DimValue, Function, Operand, Pair, Store
+from jitgraph.codegen.loops import Alloc, Bind, CallKernel, Const, DimValue, Function, Operand, Pair, Store, Var
 from jitgraph.codegen.lower_scalar import Frame, KernelFrame, LetBuilder, Scalar, scalar_constant, store_of
 from jitgraph.codegen.lower_views import Memory, broadcast_index, free_symbols, reindex, reshape_memory, simplify_index
 from jitgraph.errors import InternalError

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from jitgraph.ir.types import Layout, c_layout
 
@@ -46,3 +49,10 @@ def layout_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> La
         inner = abs(strides[k]) * shape[k]
     negative = tuple(k for k in real if strides[k] < 0 and shape[k] != 1)
     return Layout((*order, *zero), tuple(reversed(breaks)), negative, zero)
+
+
+def layout_of_array(x: np.ndarray) -> Layout:
+    """The layout of an array, as part of its type."""
+    flags = x.flags
+    layout = c_layout(x.ndim) if flags.c_contiguous else layout_of(x.shape, x.strides, x.itemsize)
+    return layout if flags.aligned else replace(layout, unaligned=True)

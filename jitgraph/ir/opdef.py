@@ -154,8 +154,8 @@ class OpDef:
     def needs_numpy(self, types: Sequence[TensorType], attrs: Attrs | None = None) -> bool:
         """Whether NumPy itself computes the operator for these types (of operands and results)."""
         function = None if attrs is None else attrs.get("function")
-        if function is not None and REGISTRY[function].needs_numpy(types):  # an operator that applies another one
-            return True
+        if function is not None and (attrs.get("into") or REGISTRY[function].needs_numpy(types)):  # type: ignore[union-attr]
+            return True  # it applies another operator
         if self.by_numpy is not None:
             return self.by_numpy(types)
         if Trait.ELEMENTWISE not in self.traits:

@@ -179,10 +179,10 @@ class _Parser:
             kind = self.word()
             if kind == "F":
                 layout = dense_layout(range(len(shape))[::-1])
-            elif kind == "strided":
+            elif kind in ("strided", "unaligned"):
                 self.expect("(")
                 parts: dict[str, tuple[int, ...]] = dict(self.listed(")", self.layout_part))
-                layout = Layout(**parts)
+                layout = Layout(**parts, unaligned=kind == "unaligned")
             elif kind != "C":
                 raise self.fail("a layout before it (C, F, strided)")
         return TensorType(dtype, shape, "array", layout)  # type: ignore[arg-type]  # None is C order

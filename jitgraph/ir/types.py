@@ -35,12 +35,14 @@ class Layout:
             size[k + 1] * stride[k + 1]); the last position stands for an innermost stride other than the item size.
         negative: axes whose stride is negative.
         zero: axes whose stride is zero because they are broadcast.
+        unaligned: elements may lie at addresses that are no multiple of their alignment: NumPy goes through a buffer.
     """
 
     order: tuple[int, ...]
     breaks: tuple[int, ...] = ()
     negative: tuple[int, ...] = ()
     zero: tuple[int, ...] = ()
+    unaligned: bool = False
 
     @property
     def is_dense(self) -> bool:
@@ -56,13 +58,13 @@ class Layout:
         return self.is_dense and self.order == tuple(reversed(range(len(self.order))))
 
     def __str__(self) -> str:
-        if self.is_c:
+        if not self.unaligned and self.is_c:
             return "C"
-        if self.is_f:
+        if not self.unaligned and self.is_f:
             return "F"
         parts = [f"order={list(self.order)}"]
         parts += [f"{name}={list(v)}" for name in ("breaks", "negative", "zero") if (v := getattr(self, name))]
-        return f"strided({', '.join(parts)})"
+        return f"{'unaligned' if self.unaligned else 'strided'}({', '.join(parts)})"
 
 
 _C_LAYOUTS: dict[int, Layout] = {n: Layout(tuple(range(n))) for n in range(65)}
@@ -115,7 +117,8 @@ class TensorType:
         name = dtypes.short_name(self.dtype)
         if self.kind == "array":
             text = f"{name}[{', '.join(str(d) for d in self.shape)}]"
-            return text if self.layout.is_c else f"{text}:{self.layout}"
+            layout = self.layout
+            return text if layout.is_c and not layout.unaligned else f"{text}:{layout}"
         return f"np.{name}" if self.kind == "np_scalar" else self.kind
 
 
@@ -292,7 +295,7 @@ class IndexMap:
                     if self.shape[k] == 1:
                         placed.insert(placed.index(k + 1) if k + 1 < ndim else len(placed), k)
         breaks = tuple(at for at, k in enumerate(placed) if k in broken)
-        return Layout(tuple(placed), breaks, tuple(sorted(negative)), tuple(zero))
+        return Layout(tuple(placed), breaks, tuple(sorted(negative)), tuple(zero), base.layout.unaligned)
 
     def __str__(self) -> str:
         heads = ", ".join(f"d{k}: {d}" for k, d in enumerate(self.shape))

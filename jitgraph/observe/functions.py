@@ -1,6 +1,6 @@
 """Which NumPy functions compiled code has, and how: the table of `docs/functions.md`, made from the records.
 
-    python -m jitgraph functions > docs/functions.md
+Made by `python -m jitgraph functions > docs/functions.md`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType
 from jitgraph.tensor import METHODS, Tensor
 from jitgraph.tracing import host, numpy_python
-from jitgraph.xp import NUMPY_TABLE
+from jitgraph.xp.core import NUMPY_TABLE
 from jitgraph.xp.hosted import UNSUPPORTED_METHODS
 
 COMPILED: Final = "compiled"
@@ -27,17 +27,22 @@ AT_TRACE_TIME: Final = "at trace time"
 NOT_SUPPORTED: Final = "not supported"
 
 #: Functions of dtypes, sizes and Python objects: they run while tracing, and what they answer holds for all calls.
-_STATIC: Final = frozenset("""
+_STATIC_NAMES: Final = """
     can_cast promote_types min_scalar_type mintypecode issubdtype isdtype isscalar iterable common_type result_type
     broadcast_shapes isrealobj iscomplexobj ndim polynomial.chebyshev.chebpts1 polynomial.chebyshev.chebpts2
-""".split()) | {f"polynomial.{m}.{prefix}gauss" for m, prefix in numpy_python.POLYNOMIALS.items()}
+"""
+_STATIC: Final = {
+    *_STATIC_NAMES.split(),
+    *(f"polynomial.{module}.{prefix}gauss" for module, prefix in numpy_python.POLYNOMIALS.items()),
+}
 #: Modules in the table.
 _MODULES: Final[tuple[str, ...]] = ("", "linalg", "fft", "emath", "lib.stride_tricks")
 #: Modules left out as a whole.
 LEFT_OUT: Final[dict[str, str]] = {
     "char": "text", "strings": "text", "rec": "records", "ma": "masked arrays: pass `x.filled(...)` and `x.mask`",
-    "ctypeslib": "memory of other libraries", "testing": "`assert_*` functions are called back in their place; the rest is "
-    "for tests", "random": "see limits.md", "f2py": "a compiler of Fortran", "typing": "types", "exceptions": "classes",
+    "ctypeslib": "memory of other libraries", 
+    "testing": "`assert_*` functions are called back in their place; the rest is for tests",
+    "random": "see limits.md", "f2py": "a compiler of Fortran", "typing": "types", "exceptions": "classes",
 }  # fmt: skip
 
 
@@ -82,13 +87,15 @@ def _public(space: ModuleType) -> list[str]:
 def _row(name: str, f: Callable[..., Any]) -> Row:
     if name in _STATIC:
         return Row(name, AT_TRACE_TIME)
+    if name in host.REFUSED:
+        return Row(name, NOT_SUPPORTED, host.REFUSED[name])
     if f in NUMPY_TABLE:
         return Row(name, INNER_LOOP if f in _inner_loops() else COMPILED)
     if numpy_python.implementation(f) is not None:
         return Row(name, TRACED)
     if host.rule_of(f) is not None:
         return Row(name, HOST)
-    return Row(name, NOT_SUPPORTED, host.REFUSED.get(name, ""))
+    return Row(name, NOT_SUPPORTED)
 
 
 def _inner_loops() -> set[Any]:
@@ -119,13 +126,13 @@ def ufunc_methods() -> Iterator[Row]:
     """Methods of ufuncs: those with a function of their own for `np.add`."""
     for name in ("reduce", "accumulate", "reduceat", "outer", "at"):
         ufuncs = sum((f, name) in NUMPY_TABLE for f in vars(np).values() if isinstance(f, np.ufunc))
-        yield Row(name, COMPILED if ufuncs else NOT_SUPPORTED, f"of {ufuncs} ufuncs" if ufuncs else "")
+        yield Row(name, COMPILED if ufuncs else NOT_SUPPORTED, f"(of {ufuncs} ufuncs)" if ufuncs else "")
 
 
 _HEAD: Final = """# NumPy's functions under jit
 
-Made by `python -m jitgraph functions`; a test runs a call of each function that is in the first four groups and compares
-it with NumPy.
+Made by `python -m jitgraph functions`; a test runs a call of each function that is in the first five groups and
+compares it with NumPy.
 
 - **compiled**: machine code, fused with what stands around it.
 - **NumPy's inner loop**: as an operator of the graph that runs NumPy's own loop on cached tiles.
@@ -155,14 +162,15 @@ def table() -> str:
     lines += [f"- `np.{name}`, all of it: {why}" for name, why in LEFT_OUT.items()]
     parts.append("## Not supported\n\n" + "\n".join(lines) + "\n")
     parts.append("## Methods and attributes of ndarray\n\n" + _table_of(methods()) + "\n")
-    parts.append("## Methods of ufuncs\n\n" + "\n".join(f"- `{r.name}`: {r.how} {r.why}".rstrip() for r in ufunc_methods()) + "\n")
+    ufuncs = [f"- `{r.name}`: {r.how} {r.why}".rstrip() for r in ufunc_methods()]
+    parts.append("## Methods of ufuncs\n\n" + "\n".join(ufuncs) + "\n")
     return "\n".join(parts)
 
 
 def _table_of(rows: Iterator[Row]) -> str:
     found = list(rows)
     names = [f"`{r.name}`" for r in found if r.how == COMPILED]
-    others = [f"- not supported: `{r.name}`" + (f" ({r.why})" if r.why else "") for r in found if r.how == NOT_SUPPORTED]
+    others = [f"- not supported: `{r.name}` ({r.why})" for r in found if r.how == NOT_SUPPORTED]
     return "\n".join([_wrapped(names), "", *others])
 
 

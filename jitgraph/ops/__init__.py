@@ -1,6 +1,7 @@
 """The operator records: importing this package fills `ir.opdef.REGISTRY`."""
 
 from jitgraph.ops import (
+    bits,
     control,
     create,
     effect,
@@ -16,6 +17,6 @@ from jitgraph.ops import (
 )
 
 __all__ = [
-    "control", "create", "effect", "elementwise", "fold", "functions", "index", "kernel", "linalg", "reduce", "shape",
+    "bits", "control", "create", "effect", "elementwise", "fold", "functions", "index", "kernel", "linalg", "reduce", "shape",
     "ufuncs",
 ]  # fmt: skip

@@ -33,7 +33,7 @@ def part_layout(layout: Layout) -> Layout:
     last = len(layout.order) - 1
     if last < 0 or last in layout.breaks:
         return layout
-    return Layout(layout.order, (*layout.breaks, last), layout.negative, layout.zero)
+    return Layout(layout.order, (*layout.breaks, last), layout.negative, layout.zero, layout.unaligned)
 
 
 def part_type(t: TensorType) -> TensorType:

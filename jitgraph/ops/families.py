@@ -43,6 +43,7 @@ COMMUTATIVE = ELEMENTWISE | {Trait.COMMUTATIVE}
 MOVEMENT = frozenset({Trait.PURE, Trait.MOVEMENT})
 
 _WEAK: dict[Kind, type] = {"py_int": int, "py_float": float, "py_complex": complex}
+_HELD_BY_PYTHON = frozenset((dtypes.BOOL, dtypes.I64, dtypes.F64, dtypes.C128))
 _SUPPORTED = frozenset(dtypes.in_memory())
 
 
@@ -111,7 +112,9 @@ def scalar_kind(types: Sequence[TensorType], dtype: np.dtype) -> Kind:
             return "np_scalar"
     if maybe:
         return "maybe_np_float" if dtype == dtypes.F64 else "np_scalar"
-    return "py_int" if dtype == dtypes.U64 else python_kind_of(dtype)
+    if dtype == dtypes.U64:
+        return "py_int"
+    return python_kind_of(dtype) if dtype in _HELD_BY_PYTHON else "np_scalar"
 
 
 def require_one_dtype(name: str, types: Sequence[TensorType], rule: Callable[..., tuple[np.dtype, ...]]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from jitgraph import dtypes
 from jitgraph.errors import AxisError, DTypeError
 from jitgraph.ir.opdef import REGISTRY, Attrs, OpDef, Signature
-from jitgraph.ir.types import TensorType, elementwise_layout
+from jitgraph.ir.types import Layout, TensorType, elementwise_layout
 from jitgraph.ops.families import define, fresh_layout, has_half_or_complex, no_gradient
 from jitgraph.ops.reduce import accumulator_dtype, reduced_type
 
@@ -51,18 +51,30 @@ def _axis(x: TensorType, axis: int) -> int:
 
 
 def _fold_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-    x = types[0]
+    x, into = types[0], attrs.get("into")
     ufunc = ufunc_of(attrs["function"])
-    dtype = accumulator_dtype(attrs["function"], ufunc, x.dtype)
-    result = reduced_type(x, attrs["axes"], attrs.get("keepdims", False), dtype)
+    dtype = x.dtype if into is not None else accumulator_dtype(attrs["function"], ufunc, x.dtype)
+    result = reduced_type(x, attrs["axes"], attrs.get("keepdims", False), into or dtype)
     return Signature((dtype, dtype, dtypes.BOOL)[: len(types)], (result,))
 
 
 def _fold(
-    x: Any, initial: Any = None, mask: Any = True, *, function: str, axes: tuple[int, ...], keepdims: bool = False
+    x: Any,
+    initial: Any = None,
+    mask: Any = True,
+    *,
+    function: str,
+    axes: tuple[int, ...],
+    keepdims: bool = False,
+    into: Any = None,
 ) -> Any:
-    given = {} if initial is None else {"initial": np.asarray(initial)[()]}
-    return ufunc_of(function).reduce(x, axis=tuple(axes), keepdims=keepdims, where=mask, **given)
+    """The ufunc's `reduce`; with `into` into an array of that dtype, in which NumPy keeps what it has so far."""
+    given: dict[str, Any] = {} if initial is None else {"initial": np.asarray(initial)[()]}
+    if into is not None:
+        shape = [1 if k in axes else d for k, d in enumerate(np.shape(x)) if keepdims or k not in axes]
+        given["out"] = np.empty(shape, into)
+        given["dtype"] = np.asarray(x).dtype
+    return ufunc_of(function).reduce(x, axis=tuple(axes), keepdims=keepdims, where=mask, **given)[()]
 
 
 define(
@@ -99,7 +111,10 @@ def _reduceat_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     axis = _axis(x, attrs["axis"])
     dtype = accumulator_dtype(attrs["function"], ufunc_of(attrs["function"]), x.dtype)
     shape = (*x.shape[:axis], starts.shape[0], *x.shape[axis + 1 :])
-    order = elementwise_layout(x.ndim, (x,)).order
+    # NumPy's iterator sees the array without that axis, which stays where the order of the others leaves it
+    zero = (*(k for k in x.layout.zero if k != axis), axis)
+    seen = Layout((*(k for k in x.layout.order if k not in zero), *zero), zero=zero)
+    order = elementwise_layout(x.ndim, (TensorType(x.dtype, x.shape, "array", seen),)).order
     return Signature((dtype, dtypes.I64), (TensorType(dtype, shape, "array", fresh_layout(order, shape)),))
 
 

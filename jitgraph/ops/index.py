@@ -228,6 +228,25 @@ define(
 )
 
 
+def _packed_sum_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    x, mask = types
+    _require_mask(x, mask)
+    if x.ndim != 1 or x.dtype.kind != "f":
+        raise ShapeError("packed_sum takes floats along one axis")
+    return Signature((None, dtypes.BOOL), (TensorType(x.dtype, (), "np_scalar"),))
+
+
+define(
+    "packed_sum",
+    "sum(x[mask]) in NumPy's order, of `size` elements. Made by passes from `compress`, behind all gradients.",
+    _packed_sum_infer,
+    lambda x, mask, size: np.add.reduce(np.ascontiguousarray(np.asarray(x)[mask])),
+    vjp=no_gradient,
+    traits=MOVEMENT | {Trait.OPAQUE},
+    arity=2,
+)
+
+
 def _expand_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     base, mask, values = types
     _require_mask(base, mask)

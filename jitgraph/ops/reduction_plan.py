@@ -103,7 +103,7 @@ def reduction_plan(
     dtype = x.dtype if dtype is None else dtype
     rule = reduction_order(dtype, kind)
     around = tuple(takewhile(lambda k: k not in reduced, reversed(loops)))
-    run = _Run.of(operands, inner, around, buffered=dtype != x.dtype)
+    run = _Run.of(operands, inner, around, buffered=dtype != x.dtype or x.layout.unaligned)
     outer_serial = tuple(k for k in loops if k in reduced)
     if rule == "pairwise" and not inner:
         rule = "serial"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -104,7 +105,7 @@ def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
     products are matched, and the old axes of each run must continue one another in C order.
     """
     if x.layout.is_c or 0 in x.shape or 0 in shape:
-        return c_layout(len(shape))
+        return replace(c_layout(len(shape)), unaligned=True) if x.layout.unaligned else c_layout(len(shape))
     old = [k for k, d in enumerate(x.shape) if d != 1]
     new = [k for k, d in enumerate(shape) if d != 1]
     runs: list[tuple[list[int], list[int]]] = []
@@ -168,7 +169,7 @@ def _reshaped(x: TensorType, shape: Shape, runs: list[tuple[list[int], list[int]
             broken.add(news[-1])
     whole = canonical_order([*order, *(k for k, d in enumerate(shape) if d == 1)], shape)
     breaks = tuple(k for k, axis in enumerate(whole) if axis in broken)
-    return Layout(whole, breaks, tuple(sorted(negative)), tuple(sorted(zero)))
+    return Layout(whole, breaks, tuple(sorted(negative)), tuple(sorted(zero)), x.layout.unaligned)
 
 
 def _reshape_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:

@@ -1,7 +1,7 @@
 """NumPy's less common ufuncs: on the bits of floats, of angles, integers and vectors.
 
-A ufunc with two results is two records (`modf_fraction` with `trunc`, `frexp_mantissa` with `frexp_exponent`, `floordiv`
-with `mod`). What has no `lower` is computed by NumPy's own loop.
+A ufunc with two results is two records: `modf_fraction` with `trunc`, `frexp_mantissa` with `frexp_exponent`,
+`floordiv` with `mod`. What has no `lower` is computed by NumPy's own loop.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from jitgraph.ops.families import (
     broadcast_shapes,
     define,
     dtype_code,
+    dtype_of,
     elementwise_type,
     loop_dtypes,
     no_gradient,
@@ -194,7 +195,7 @@ def _nextafter(s: Scalar, x: Any, y: Any) -> Any:
     moved = s.add(bits, s.select(outwards, s.like(1, bits), s.like(-1, bits)))
     least = s.or_(s.and_(other, s.like(low.minimum_of(_INTEGER[dtype]), bits)), s.like(1, bits))
     moved = s.select(s.cmp("eq", a, zero), least, moved)
-    moved = s.select(s.cmp("eq", a, b), bits if half else other, moved)  # -0.0 is C's answer beside 0.0, not NumPy's half
+    moved = s.select(s.cmp("eq", a, b), bits if half else other, moved)  # C's answer; of float16 NumPy's own
     found = s.bitcast(moved, dtype)
     return s.select(s.cmp("uno", a, b), s.const(math.nan, dtype), found)
 
@@ -251,10 +252,7 @@ def _part_of(name: str, ufunc: np.ufunc, part: int) -> Infer:
         found = loop_dtypes(name, ufunc, (dtype_code(x),))
         if x.kind == "py_bool":
             found = loop_dtypes(name, ufunc, (int,))
-        t = elementwise_type(types, found[1 + part])
-        if t.kind == "maybe_np_float" or (t.is_python and t.dtype != dtypes.F64):
-            t = TensorType(t.dtype, (), "np_scalar")
-        return Signature(found[:1], (t,))
+        return Signature(found[:1], (elementwise_type(types, found[1 + part]),))
 
     return infer
 
@@ -266,7 +264,7 @@ unary(
     _mantissa,
     infer=_part_of("frexp", np.frexp, 0),
     evaluate=lambda x: np.frexp(x)[0],
-    vjp=lambda b, ct, y, x: (b.ldexp(ct, b.neg(b.frexp_exponent(x))),),
+    vjp=lambda b, ct, y, x: (b.mul(ct, b.exp2(b.neg(b.cast(b.frexp_exponent(x), dtype=dtype_of(y))))),),
     numpy=(),
 )
 unary(
@@ -318,7 +316,7 @@ binary(
     np.ldexp,
     "a * 2^b for an integer b, rounded once.",
     _ldexp,
-    vjp=lambda b, ct, y, x, n: (b.ldexp(ct, n), None),
+    vjp=lambda b, ct, y, x, n: (b.mul(ct, b.exp2(b.cast(n, dtype=dtype_of(y)))), None),
 )
 
 # ---------------------------------------------------------------------------------------------------------- integers

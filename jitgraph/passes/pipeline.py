@@ -14,6 +14,7 @@ from typing import TypeAlias
 from jitgraph.errors import InternalError, VerifyError
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.verifier import verify as verify_graph
+from jitgraph.passes.absorb import absorb
 from jitgraph.passes.bufferize import bufferize
 from jitgraph.passes.canonicalise import canonicalise
 from jitgraph.passes.checks import check_arrays
@@ -24,6 +25,7 @@ from jitgraph.passes.dce import dce
 from jitgraph.passes.fold import fold
 from jitgraph.passes.fuse import fuse
 from jitgraph.passes.invariant_motion import invariant_motion
+from jitgraph.passes.masks import masks
 from jitgraph.passes.simplify import simplify
 from jitgraph.passes.unify import unify_sizes
 
@@ -59,9 +61,11 @@ PASSES: tuple[Pass, ...] = (
     Pass("cleanup", canonicalise, after={"control_flow": "inlined regions meet the code around them"}),
     Pass("fold_again", fold, after={"control_flow": "inlined regions have known indices"}),
     Pass("simplify_again", simplify, after={"fold_again": "laws look for constants"}),
+    Pass("masks", masks, after={"cse": "equal masks are one value"}),
     Pass("cse_again", cse, after={"invariant_motion": "what left several loops may be equal"}),
     Pass("dce_again", dce, after={"cse_again": "merged ops leave users behind"}),
     Pass("check_arrays", check_arrays, after={"cse_again": "what it copies is not to be merged again"}),
+    Pass("absorb", absorb, after={"masks": "what is not stored at all needs no loop"}),
     Pass("fuse", fuse, after={"dce_again": "kernels compute nothing that is dead"}),
     Pass("bufferize", bufferize, required=True, after={"fuse": "what reads and writes in one kernel is known"}),
 )

@@ -61,6 +61,8 @@ class Arguments:
         if kind is None:
             x = next(self.leaves)
             if type(x) is not Tensor and type(live) is not Static:
+                if hasattr(type(x), "__next__"):
+                    return self.outside.iterator(place)
                 self.outside.argument_object(place, x)
             return x
         if kind is type(None):

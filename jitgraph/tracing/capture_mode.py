@@ -137,6 +137,16 @@ class CaptureMode(TraceMode):
                     "copy it before the write (x = x.copy()).",
                 )  # fmt: skip
 
+    def conclusions(self) -> tuple[dict[Any, Any], ...]:
+        bound = {value: list(known) for value, known in self._bound.items()}
+        return *super().conclusions(), bound, dict(self._known_flags)
+
+    def restore_conclusions(self, known: tuple[dict[Any, Any], ...]) -> None:
+        super().restore_conclusions(known)
+        self._bound = {value: list(places) for value, places in known[2].items()}
+        self._known_flags = dict(known[3])
+        del self.assumed[len(self._known_flags) :]
+
     def foreign(self, array: np.ndarray) -> Value:
         return self.outside.foreign(array)
 

@@ -47,11 +47,48 @@ def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any
     return TensorType(_INT, v.shape) if v.shape else scalar_type(_INT)
 
 
+def _axes(axis: Any, ndim: int) -> set[int]:
+    if axis is None:
+        return set(range(ndim))
+    return {int(np.lib.array_utils.normalize_axis_index(k, ndim)) for k in np.atleast_1d(axis).tolist()}
+
+
+def _reduced(t: TensorType, axis: Any, keepdims: bool) -> tuple[Any, ...]:
+    axes = _axes(axis, t.ndim)
+    return tuple(1 if k in axes else d for k, d in enumerate(t.shape) if keepdims or k not in axes)
+
+
+def _lines(dtype: np.dtype, shape: tuple[Any, ...]) -> TensorType:
+    return TensorType(dtype, shape) if shape else scalar_type(dtype)
+
+
+@rule_for(np.median, np.nanmedian)
+def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    a = _as_type(a)
+    return _lines(np.median(np.ones(1, a.dtype)).dtype, _reduced(a, axis, bool(keepdims)))
+
+
+@rule_for(np.percentile, np.nanpercentile, np.quantile, np.nanquantile)
+def _quantile(
+    a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False, *, weights: Any = None,
+) -> Any:  # fmt: skip
+    a, places = _as_type(a), _as_type(q)
+    example: Any = q if isinstance(q, (int, float)) else np.full((1,) * places.ndim, 0.5, places.dtype)
+    if isinstance(q, (int, float)):
+        example = type(q)(0)
+    weighted = {} if weights is None else {"weights": np.ones(1, _as_type(weights).dtype)}
+    dtype = np.quantile(np.ones(1, a.dtype), example, method=method, **weighted).dtype  # type: ignore[call-overload]
+    return _lines(dtype, (*places.shape, *_reduced(a, axis, bool(keepdims))))
+
+
 @rule_for(np.polyfit)
 def _polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
     y = _as_type(y)
     if full or cov or not isinstance(deg, int) or y.ndim not in (1, 2):
-        raise errors.TraceError("np.polyfit with full=, cov= or a list of degrees has no compiled form: wrap it with jg.host")
+        raise errors.TraceError(
+            "np.polyfit with full=, cov= or a list of degrees has no compiled form: wrap it with jg.host"
+        )
     dtype = np.dtype("c16") if "c" in (y.dtype.kind, _as_type(x).dtype.kind) else _FLOAT
     return TensorType(dtype, (deg + 1, *y.shape[1:]))
 
@@ -63,7 +100,7 @@ PROBED: dict[str, str] = {
         unique_values intersect1d union1d setdiff1d setxor1d isin histogram histogram2d histogramdd
         histogram_bin_edges bincount digitize convolve correlate polyfit roots poly polydiv packbits unpackbits
         trim_zeros cov corrcoef einsum unravel_index ravel_multi_index apply_along_axis
-        searchsorted nanmedian nanpercentile nanquantile i0
+        searchsorted median percentile quantile i0
         resize pad insert delete trim_zeros polymul array_equiv require
     """,
     "linalg": """

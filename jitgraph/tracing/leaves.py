@@ -25,7 +25,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.config import config
 from jitgraph.dtypes import COMPILED, COMPILED_TEXT, native
-from jitgraph.ir.layouts import layout_of
+from jitgraph.ir.layouts import layout_of_array
 from jitgraph.ir.types import Layout, TensorType, c_layout, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, paths
 from jitgraph.source import SourceLoc
@@ -109,6 +109,8 @@ _plain_classes: dict[type, bool] = {functools.partial: True, np.random.Generator
 def is_opaque_module(name: str) -> bool:
     """Whether functions of the module are called as they stand."""
     root = name.partition(".")[0]
+    if name == "jitgraph.random":  # NumPy code like a user's
+        return False
     return root in OPAQUE or (bool(config.opaque_modules) and root in config.opaque_modules.split(","))
 
 
@@ -130,13 +132,14 @@ def is_plain_class(kind: type) -> bool:
 
 def _array_key(tag: str, x: np.ndarray) -> Key:
     shape = x.shape
-    layout = c_layout(len(shape)) if x.flags.c_contiguous else layout_of(shape, x.strides, x.itemsize)
+    flags = x.flags
+    behaved = flags.c_contiguous and flags.aligned
     return (
         tag,
         x.dtype,
-        layout,
+        c_layout(len(shape)) if behaved else layout_of_array(x),
         tuple([k for k, d in enumerate(shape) if d == 1]) if 1 in shape else (),
-        x.flags.writeable,
+        flags.writeable,
     )
 
 

@@ -66,6 +66,8 @@ class ForRegion(Region):
         self.mark: Mark | None = None
         self.peeling = False
         self.with_break = False
+        #: Whether a turn traced in front of the loop has left it: False, or a traced bool.
+        self.first_flag: Any = False
         self.has_turn = False
         self.finished = False
         self.counter: Value | None = None
@@ -108,6 +110,7 @@ class ForRegion(Region):
         if self.peeling:
             self.heads = {}
             return
+        self.has_turn = self.peeled  # a guard of the attempt before was undone with it
         self.block = Block()
         self.opened = self.regions.open(self.block, self.before)
         if self.with_break:
@@ -172,10 +175,7 @@ class ForRegion(Region):
             return
         self.turn_at = 0
         if self.peeling:
-            self.peeling = False
-            self.peeled = self.has_turn = True
-            self.attempts = 0
-            self._begin(scope)
+            self._end_peeled(scope)
             return
         opened, mark, flag = self.opened, self.mark, self.info.break_flag
         assert opened is not None
@@ -214,6 +214,20 @@ class ForRegion(Region):
                     self._rest(), f"{needed} has another type if the loop has no turn"
                 )
         self._emit(scope, changed)
+
+    def _end_peeled(self, scope: Scope) -> None:
+        """The first turn is traced in front of the loop; it may have left it by `break`."""
+        self.peeling = False
+        self.peeled = self.has_turn = True
+        self.attempts = 0
+        flag = scope.get(self.info.break_flag) if self.info.break_flag else False
+        if flag is True:
+            self.finished = True
+            self.results = {n: scope.get(n) for n in (*self.info.after, self.info.break_flag)}
+            return
+        if flag is not False:
+            self.first_flag, self.with_break = flag, True
+        self._begin(scope)
 
     def _can_peel(self) -> bool:
         return not self.peeled and not self.peeling
@@ -294,7 +308,8 @@ class ForRegion(Region):
             attrs = {"index": self.index, "lower": lower, "upper": upper, "step": step}
             results: Sequence[Value] = builder.emit(REGISTRY["for"], inits, types, attrs, (self.block,)).results
         else:
-            inits = [builder.constant(1 if self.peeled else 0), builder.constant(False), *inits]
+            flag = convert(mode, lift(mode, self.first_flag), python_type("py_bool"))
+            inits = [builder.constant(1 if self.peeled else 0), flag, *inits]
             types = [v.type for v in inits]
             test = Block(types)
             builder.at_end(test)
@@ -340,6 +355,8 @@ class ForRegion(Region):
         return super().caught(error) if self.tail is None else self.tail.caught(error)
 
     def _may_skip(self) -> bool:
+        if self.peeled:
+            return True
         return not self.has_turn and self.mode.builder.prove(">=", self.sequence.length, 1) is not True
 
     def stop(self, flag: Any) -> bool:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitgraph import errors
+from jitgraph.tensor import Tensor
 from jitgraph.tracing import host, host_table, numpy_programs  # noqa: F401  # fills the table
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.xp.core import NUMPY_TABLE
+from jitgraph.xp.shape import retyped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +43,13 @@ POLYNOMIALS: Final[dict[str, str]] = {
 _OF_POLYNOMIALS: Final = """
     val val2d val3d grid2d grid3d vander vander2d vander3d add sub mulx der int line valfromroots
 """.split()
+#: Sums of series in a loop over their coefficients, the last argument.
+_SERIES: Final = {
+    (f"numpy.polynomial.{module}", prefix + name)
+    for module, prefix in POLYNOMIALS.items()
+    for name in ("val", "val2d", "val3d", "grid2d", "grid3d")
+    if prefix != "poly"
+}
 #: Functions that are traced from a program of ours.
 PROGRAMS: Final[dict[Any, Any]] = {
     np.apply_along_axis: numpy_programs.apply_along_axis,
@@ -69,6 +79,11 @@ def is_helper(tracer: Tracer, f: Any) -> bool:
 
 def call(tracer: Tracer, implementation: FunctionType, args: Any, kwargs: Any) -> Any:
     """Trace NumPy's own function."""
+    if (implementation.__module__, implementation.__name__) in _SERIES:
+        fixed = _with_known_count(tracer, args)
+        if fixed is None:
+            return host.call(tracer.mode, implementation, host.PROBE, args, kwargs, numpy=True)
+        args = fixed
     tracer.numpy_depth += 1
     try:
         return tracer.converted(implementation)(*args, **kwargs)
@@ -76,9 +91,30 @@ def call(tracer: Tracer, implementation: FunctionType, args: Any, kwargs: Any) -
         tracer.numpy_depth -= 1
 
 
+def _with_known_count(tracer: Tracer, args: Any) -> Any:
+    """The arguments of a function of `_SERIES`, the sizes of the coefficients fixed by guards; None: too many.
+
+    NumPy's loop over the coefficients begins with other sizes than it ends with, so it has to be unrolled.
+    """
+    coefficients = args[-1]
+    if type(coefficients) is not Tensor or not coefficients.type.ndim:
+        count = len(coefficients) if isinstance(coefficients, list | tuple) else np.size(coefficients)
+        return args if count <= tracer.unroll_limit else None
+    mode, shape = tracer.mode, coefficients.type.shape
+    try:
+        known = tuple(mode.concrete_dim(d, "len") for d in shape[: len(args) - 1])
+    except errors.TraceError:
+        return None
+    if max(known) > tracer.unroll_limit:
+        return None
+    return (*args[:-1], retyped(coefficients, (*known, *shape[len(known) :])))
+
+
 def standins() -> dict[Any, Callable[..., Any]]:
     """A body for each function of NumPy's that is traced or called back: takes the tracer and the arguments."""
-    found: dict[Any, Callable[..., Any]] = {f: partial(_call, f) for f in (*host.TABLE, *PROGRAMS) if f not in NUMPY_TABLE}
+    found: dict[Any, Callable[..., Any]] = {
+        f: partial(_call, f) for f in (*host.TABLE, *PROGRAMS) if f not in NUMPY_TABLE
+    }
     for module, names in TRACED.items():
         space = np if module == "numpy" else _PUBLIC.get(module)
         for name in names.split() if space is not None else ():

@@ -9,6 +9,7 @@ Arguments are a place like others: the containers and objects among them are tre
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
@@ -17,11 +18,14 @@ from typing import Any
 import numpy as np
 
 from jitgraph import pytree
+from jitgraph.errors import TraceError, describe
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.pytree import TreeDef
 from jitgraph.tensor import Tensor, wrap
-from jitgraph.tracing.capture_mode import CaptureMode, Restart
+from jitgraph.tracing.capture_mode import CaptureMode
+from jitgraph.tracing.effects import Made
+from jitgraph.tracing.environment import Environment
 from jitgraph.tracing.hidden import (
     BY_VALUE,
     MISSING,
@@ -50,6 +54,8 @@ from jitgraph.tracing.hidden import (
 )
 from jitgraph.tracing.kinds import Boxed, tag_of
 from jitgraph.tracing.leaves import is_plain_class, leaf_type
+from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.restart import Restart
 
 _ATOMS = (ModuleType, BuiltinFunctionType, type)
 _MAPPINGS = (dict, OrderedDict, defaultdict)
@@ -203,6 +209,10 @@ class Outside:
                 self.guard(SameGuard(place, known[1]))
             return value
         kind = type(value)
+        if hasattr(kind, "__next__"):
+            return self.iterator(place)
+        if value is os.environ:
+            return Environment(self)
         if kind is FunctionType:
             self.guard(CodeGuard(place, value.__code__, value.__globals__))
         elif is_plain_class(kind):
@@ -217,6 +227,16 @@ class Outside:
         self.objects[id(value)] = (value, place)
         self._different(value)
         return value
+
+    def iterator(self, place: Place) -> Poison:
+        """An iterator from outside: taking from it once, while tracing, would be wrong."""
+        mode = self.mode
+        text = f"{place.text} is an iterator from outside, from which each call would take further elements"
+        return Poison(
+            lambda: TraceError(
+                describe(text, mode.locate(), remedy="take the elements before the call and pass them, or pass a list.")
+            )
+        )
 
     @staticmethod
     def _is_inner(place: Place) -> bool:
@@ -423,6 +443,8 @@ class Outside:
         tag = tag_of(self.mode, x)
         if tag is not None:
             return Boxed(x, wrap(self.mode, tag.flag), tag.yes, tag.no)
+        if type(x) is Made:
+            return Live(x.place)
         place = self.copied.get(id(x))
         if place is None:
             known = self.objects.get(id(x))

@@ -126,6 +126,7 @@ def _array(t: TensorType, shape: list[int], content: str) -> np.ndarray:
     """An array of the type with these sizes, its axes in the type's memory order."""
     size = int(np.prod(shape, dtype=np.int64))
     kind = t.dtype.kind
+    data: np.ndarray
     if content == "matrix" and len(shape) >= 2:
         n, m = shape[-2:]
         data = np.broadcast_to(np.eye(n, m) * (min(n, m, 7) + 2) + 1, shape)

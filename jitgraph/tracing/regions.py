@@ -33,6 +33,8 @@ class Mark:
     guards: list[Guard]
     facts: Any
     decided: dict[Any, bool]
+    #: What the mode concluded from guards and facts: broadcast sizes, counts of masks, symbols of integers.
+    concluded: tuple[dict[Any, Any], ...]
     symbols: set[str]
     sites: int
     last: Op | None
@@ -182,6 +184,7 @@ class Regions:
             list(graph.guards),
             graph.facts.copy(),
             dict(builder._decided),
+            self.mode.conclusions(),
             set(graph.symbols),
             len(graph.sites),
             builder.block.last,
@@ -211,6 +214,7 @@ class Regions:
             facts.bound(name, s.lower, s.upper)
         graph.facts = facts
         builder._decided = dict(mark.decided)
+        self.mode.restore_conclusions(mark.concluded)
         del graph.sites[mark.sites :]
 
     # --- tests

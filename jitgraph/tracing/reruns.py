@@ -59,10 +59,17 @@ def settle_reruns(graph: Graph, *, stores: bool = False) -> None:
     _renumber(graph.body, 0)
 
 
+def _is_effect(graph: Graph, op: Op) -> bool:
+    """Whether a call back does what a call that is given up cannot take back."""
+    if not op.attrs.get("effects"):
+        return False
+    return not getattr(getattr(graph.sites[op.attrs["site"]].call, "fn", None), "undone", False)
+
+
 def _leave_errors_to_python(graph: Graph) -> None:
     storages = {graph.args[k] for k in graph.body.terminator.attrs["mutates"]}
     for op in graph.body.ops():
-        visible = [o for o in op.walk() if o.attrs.get("effects") or (o.name == "write" and o.operands[1] in storages)]
+        visible = [o for o in op.walk() if _is_effect(graph, o) or (o.name == "write" and o.operands[1] in storages)]
         if visible or (op.regions and any(v in storages for v in op.operands)):
             return
         storages.update(r for r in op.results if op.operands and op.name == "write" and op.operands[1] in storages)
@@ -80,7 +87,7 @@ def _visit(graph: Graph, block: Block, storages: set[Value], written: bool, late
             if written and graph.sites[op.attrs["site"]].error == "deoptimise":
                 late.append(op)
             continue
-        visible = (op.name in UPDATES and op.operands[UPDATES[op.name]] in storages) or bool(op.attrs.get("effects"))
+        visible = (op.name in UPDATES and op.operands[UPDATES[op.name]] in storages) or _is_effect(graph, op)
         if visible and not first:
             first.append(op)
         if op.name in ("view", "reshape"):

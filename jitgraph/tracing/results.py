@@ -127,7 +127,7 @@ class Results:
     def _are_sizes(self, steps: Sequence[Any]) -> bool:
         """Whether the view can be made when the graph has returned."""
         for step in steps:
-            if isinstance(step, str):
+            if isinstance(step, str | np.dtype):
                 continue
             dims: list[DimLike] = list(step.shape) if isinstance(step, IndexMap) else list(step)
             if isinstance(step, IndexMap):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
@@ -19,8 +20,9 @@ import numpy as np
 
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, host, iteration, kinds, numpy_python
+from jitgraph.tracing import control_flow, effects, host, iteration, kinds, numpy_python
 from jitgraph.tracing.capture_mode import CaptureMode
+from jitgraph.tracing.environment import Environment
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import MISSING, Place
 from jitgraph.tracing.leaves import is_opaque_module
@@ -166,6 +168,8 @@ class Tracer:
                 return f(*args, **kwargs)
             return self._call_function(f, args, kwargs)
         if kind is MethodType:
+            if isinstance(f.__self__, effects.STATEFUL):
+                return effects.draw(self, f.__self__, f.__name__, args, kwargs)
             if f.__self__ is self:  # made by `callback`
                 return f(*args, **kwargs)
             return self.call(f.__func__, f.__self__, *args, **kwargs)
@@ -176,6 +180,8 @@ class Tracer:
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
                 owner, *args = kinds.operands(self.mode, name, (owner, *args))
             return getattr(owner, name)(*args, **kwargs)
+        if type(owner) is effects.Made:
+            return effects.draw(self, owner, name, args, kwargs)
         return self.call(self.attr(owner, name), *args, **kwargs)
 
     def _call_function(self, f: FunctionType, args: Any, kwargs: Any) -> Any:
@@ -245,6 +251,9 @@ class Tracer:
 
     def _call_opaque(self, f: Any, args: Any, kwargs: Any) -> Any:
         """A function of C, of the standard library or of NumPy, called as it stands."""
+        drawn = effects.bound(f)
+        if drawn is not None:
+            return effects.draw(self, *drawn, args, kwargs)
         module = self._module_of(f)
         root = module.partition(".")[0]
         if root == "numpy" and numpy_python.traced_values(args, kwargs):
@@ -446,13 +455,18 @@ class Tracer:
 
     def attr(self, owner: Any, name: str) -> Any:
         kind = type(owner)
+        if kind is effects.Made or isinstance(owner, effects.STATEFUL):
+            if not callable(getattr(owner.__class__, name, None)):
+                effects.draw(self, owner, "bit_generator", (), {})
+            return functools.partial(effects.draw, self, owner, name) if kind is effects.Made else getattr(owner, name)
         if kind is Tensor or owner is self:
             if kind is Tensor and owner.is_traced and owner.type.is_python and not hasattr(owner.__class__, name):
                 raise AttributeError(f"{owner.__class__.__name__!r} object has no attribute {name!r}")
             return getattr(owner, name)
         if kind is ModuleType:
             if is_opaque_module(owner.__name__):
-                return getattr(owner, name)
+                value = getattr(owner, name)
+                return self.environment() if value is os.environ else value
             value = self.outside.overlay(owner, name)
             if value is MISSING:
                 value = self._attribute(owner, kind, name, None)
@@ -487,6 +501,10 @@ class Tracer:
                 return value
             value = self.outside.read_attribute(owner, name, value)
         return value
+
+    def environment(self) -> Environment:
+        """What stands for `os.environ`."""
+        return Environment(self.outside)
 
     def member(self, kind: type, name: str) -> Any:
         """A member of a class (None if it has none), under a guard if users wrote the class."""
@@ -752,6 +770,10 @@ def _delattr(tracer: Tracer, owner: Any, name: str) -> None:
         delattr(owner, name)
 
 
+def _getenv(tracer: Tracer, key: str, default: Any = None) -> Any:
+    return tracer.environment().get(key, default)
+
+
 def _id(tracer: Tracer, x: Any) -> int:
     tracer.outside.pin(x)
     return id(x)
@@ -798,12 +820,13 @@ def _table() -> dict[int, Any]:
             hasattr: _hasattr,
             delattr: _delattr,
             id: _id,
+            os.getenv: _getenv,
             setattr: _setattr,
             type: _type,
             vars: _vars,
             print: _print,
         }
-        found.update({f: _OwnStandin(body) for f, body in (iteration.BODIES | own).items()})
+        found.update({f: _OwnStandin(body) for f, body in (iteration.BODIES | effects.BODIES | own).items()})
         table = {id(f): body for f, body in found.items() if not isinstance(f, tuple)}
         _kept.extend(found)
         _standins.update(table)

@@ -15,6 +15,7 @@ from jitgraph.xp import (  # noqa: F401  # give Tensor its methods; fill the tab
     hosted,
     methods,
     padding,
+    quantiles,
     scimath,
     selecting,
     vectors,
@@ -24,6 +25,7 @@ from jitgraph.xp.core import EXPORTS, NUMPY_TABLE
 from jitgraph.xp.hosted import export
 from jitgraph.xp.scalars import BUILTIN_TABLE
 
+quantiles.export()
 export()
 _ALIASES = {
     "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",

@@ -37,13 +37,17 @@ from jitgraph.xp.reductions import (
     REDUCED,
     _is_only_axis,
     _require_elements,
+    check_target,
     given,
     loop_dtype,
     mask_for,
     operand_of,
     reduce_with,
+    require_shape,
+    rounds_between,
     start_value,
     sum,
+    target_of,
 )
 from jitgraph.xp.shape import broadcast_to, ravel, reshape_to
 
@@ -54,7 +58,9 @@ def _running(record: str, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         x = cast(x, loop_dtype(_RUNNING[record], x, dtype, out))
     if axis is None or _is_only_axis(axis, x):
         x, axis = ravel(array_tensor(x)), 0
-    return deliver(apply(R(record), x, axis=axis_of(axis, x.type.ndim, record)), out, "unsafe")
+    k = axis_of(axis, x.type.ndim, record)
+    _require_target(x, out)
+    return deliver(apply(R(record), x, axis=k), out, "unsafe")
 
 
 _RUNNING = {"cumsum": np.add, "cumprod": np.multiply}
@@ -212,9 +218,7 @@ def _fmax(ufunc: np.ufunc, x: Tensor, axis: Any, keepdims: Any) -> Any:
     return found if best.type.ndim else as_kind(found, best.type.kind)
 
 
-def _fold(
-    ufunc: np.ufunc, x: Tensor, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any
-) -> Any:
+def _fold(ufunc: np.ufunc, x: Tensor, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     axes = () if _is_only_axis(axis, x) else axes_of(axis, x.type.ndim, ufunc.__name__)
     if len(axes) > 1 and not _reorderable(ufunc):
         raise errors.ShapeError(
@@ -227,6 +231,7 @@ def _fold(
             f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask one has to "
             "specify 'initial'"
         )
+    check_target(out, ufunc.__name__, x.type.ndim if keepdims else x.type.ndim - len(axes), bool(keepdims))
     found = loop_dtype(ufunc, x, dtype, out)
     x = cast(x, found)
     if not x.type.ndim:
@@ -245,7 +250,10 @@ def _fold(
         operands.append(start_value(first, x, found))
     if mask is not None:
         operands.append(mask)
-    attrs = {"function": UFUNCS[ufunc], "axes": tuple(sorted(axes)), "keepdims": bool(keepdims)}
+    attrs: dict[str, Any] = {"function": UFUNCS[ufunc], "axes": tuple(sorted(axes)), "keepdims": bool(keepdims)}
+    kept = rounds_between(out, found)
+    if kept is not None:
+        attrs["into"] = kept
     return deliver(apply(R("fold"), *operands, **attrs), out, "unsafe")
 
 
@@ -264,6 +272,12 @@ def _reorderable(ufunc: np.ufunc) -> bool:
     return ufunc.identity is not None or ufunc in _ANY_ORDER
 
 
+def _require_target(x: Tensor, out: Any) -> None:
+    target = target_of(out)
+    if target is not None:
+        require_shape(target, x, "provided out is the wrong size for the accumulation.")
+
+
 def accumulate_by(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """`ufunc.accumulate`."""
     x = operand_of(array)
@@ -278,6 +292,7 @@ def accumulate_by(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, out: Any) 
     if ufunc in (np.add, np.multiply):
         return _running("cumsum" if ufunc is np.add else "cumprod", x, axis, dtype, out)
     x = cast(x, loop_dtype(ufunc, x, dtype, out))
+    _require_target(x, out)
     made = apply(R("scan"), x, function=UFUNCS[ufunc], axis=axis_of(axis, x.type.ndim, f"{ufunc.__name__}.accumulate"))
     return deliver(made, out, "unsafe")
 

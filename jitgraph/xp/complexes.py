@@ -8,8 +8,9 @@ import numpy as np
 
 from jitgraph import dtypes, errors
 from jitgraph.ir.graph import Value
+from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import EAGER, Tensor, apply, lift, part_of, plain, wrap
+from jitgraph.tensor import EAGER, Storage, Tensor, apply, lift, make, part_of, plain, wrap
 from jitgraph.xp.core import R, numpy_function, rewrap, tensor
 
 _ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -47,13 +48,12 @@ def imag_of(x: Tensor) -> Any:
         return rewrap(plain(x).imag)
     if x.type.is_python:
         return 0.0 if x.type.kind == "py_float" else 0
+    mode = x._storage.mode
     zero = x.type.dtype.type(0)
     if x.type.kind == "np_scalar":
         return zero
-    zeros = apply(R("full"), lift(x._storage.mode, zero), shape=x.type.shape, dtype=x.type.dtype)
-    made = tensor(zeros, x._storage.mode)
-    made._storage.writable = False
-    return made
+    zeros = mode.apply(R("full"), [lift(mode, zero)], {"shape": x.type.shape, "dtype": x.type.dtype})[0]
+    return make(Storage(mode, zeros, None, writable=False), (IndexMap.identity(x.type.shape),))
 
 
 def conjugate_of(x: Tensor) -> Any:

@@ -298,6 +298,9 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
     """
     have = mode.type_of(value)
     if have.dtype != t.dtype:
+        if have.kind == "py_complex" and t.dtype.kind != "c" and casting == "unsafe":
+            what = "int() argument must be a string, a bytes-like object" if t.dtype.kind in "iu" else "float() argument must be a string"
+            raise errors.DTypeError(f"{what} or a real number, not 'complex'")
         if not can_cast(have, t.dtype, casting):
             raise errors.DTypeError(
                 errors.describe(

@@ -40,6 +40,7 @@ from jitgraph.xp.core import (
     size_of,
     tensor,
 )
+from jitgraph.xp.flat import FlatIter
 from jitgraph.xp.operators import binary, dim_of
 
 
@@ -164,10 +165,15 @@ def array(
 ) -> Any:
     """A fresh array of the elements of nested lists, arrays, numbers and Tensors."""
     mode = _mode(object)
+    if type(object) is FlatIter:
+        object = object.copy()
+        mode = _mode(object)
     if type(object) is Tensor:
         result = _copied(object, dtype, order, bool(copy))
     elif isinstance(object, (list, tuple)) and mode_in(object) is not None:
         result = _nested(mode, object)
+        if not result.type.layout.is_c:  # stacked arrays keep their order, nested lists have none
+            result = apply(R("copy"), result, order="C")
         if dtype is not None:
             result = cast(result, dtype)
     else:
@@ -349,11 +355,15 @@ def linspace(
         raise errors.TraceError(
             errors.describe("linspace between arrays has no compiled form", remedy="use a + t * (b - a).")
         )
-    a, b = (cast(tensor(v, mode), np.float64) for v in (start, stop))
+    ends = [tensor(v, mode) for v in (start, stop)]
+    working = np.result_type(*(1j if t.type.kind == "py_complex" else t.type.dtype for t in ends), 1.0)
+    if working.kind != "c":
+        working = np.dtype(np.float64)
+    a, b = (cast(t, working) for t in ends)
     divisor = count - 1 if endpoint else count
-    out_dtype = np.result_type(float) if dtype is None else np.dtype(dtype)
+    out_dtype = working if dtype is None else np.dtype(dtype)
     delta = binary("sub", b, a)
-    y = iota(mode, 0.0, 1.0, count, np.dtype(np.float64))
+    y = iota(mode, 0.0, 1.0, count, working)
     step: Any = math.nan
     try:
         several, known = mode.decide(">", divisor, 0), True

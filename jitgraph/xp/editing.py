@@ -55,7 +55,7 @@ def _axis_and_array(arr: Any, axis: Any, what: str) -> tuple[Tensor, int]:
 
 
 def _slices(x: Tensor, axis: int, part: slice) -> Tensor:
-    return getitem(x, (slice(None),) * axis + (part,))  # type: ignore[no-any-return]
+    return getitem(x, (slice(None),) * axis + (part,))
 
 
 @numpy_function(np.insert)
@@ -176,7 +176,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
         if part is not None:
             edge = ravel(array_tensor(part, mode))
             if not np.can_cast(edge.type.dtype, x.type.dtype, casting="same_kind"):
-                raise errors.DTypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+                raise errors.DTypeError(
+                    f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
+                )
             part = cast(edge, x.type.dtype)
         parts.append(part)
     inner = getitem(x, slice(1, None)) - getitem(x, slice(None, -1))

@@ -11,6 +11,7 @@ from jitgraph import errors
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, apply, lift, plain
+from jitgraph.xp.complexes import imag_of, real_of
 from jitgraph.xp.core import (
     EXPORTS,
     NUMPY_TABLE,
@@ -366,6 +367,9 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         power = 10**-decimals
         half = EXPORTS["divide"](x, float(power))
         return deliver(cast(multiply(rint(half), float(power)), x.type.dtype), out)
+    if x.type.dtype.kind == "c":  # each part on its own
+        parts = (round_of(part(x), decimals) for part in (real_of, imag_of))
+        return deliver(np_kind(apply(R("with_imag"), cast(next(parts), x.type.dtype), next(parts))), out)
     if decimals == 0:
         return rint(x, out=out)
     power = float(10 ** abs(decimals))
@@ -373,6 +377,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return second(rint(first(x, power)), power, out=out)
 
 
+round_of = round_
 EXPORTS["around"] = EXPORTS["round"] = EXPORTS.pop("round_")
 
 

@@ -9,11 +9,78 @@ import numpy as np
 
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import EAGER, Tensor, assign, current_mode, plain
+from jitgraph.xp import flags
 from jitgraph.xp.core import EXPORTS, mode_in
 from jitgraph.xp.methods import FRONT, without_operator
 
 #: Functions that `jg` exports beside those of its own.
-NAMES = ["sort", "argsort", "partition", "argpartition", "lexsort", "sort_complex", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "intersect1d", "union1d", "setdiff1d", "setxor1d", "isin", "histogram", "histogram2d", "histogram_bin_edges", "bincount", "digitize", "convolve", "correlate", "polyfit", "polyval", "polyadd", "polysub", "polymul", "polyder", "polyint", "roots", "poly", "packbits", "unpackbits", "cov", "corrcoef", "einsum", "unravel_index", "ravel_multi_index", "searchsorted", "interp", "i0", "angle", "sinc", "logspace", "geomspace", "isposinf", "isneginf", "isreal", "iscomplex", "unwrap", "piecewise", "gradient", "apply_over_axes", "real_if_close", "tril_indices", "triu_indices", "diag_indices", "tril_indices_from", "triu_indices_from", "diag_indices_from", "fromfunction", "dsplit", "resize", "spacing"]
+NAMES = [
+    "sort",
+    "argsort",
+    "partition",
+    "argpartition",
+    "lexsort",
+    "sort_complex",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "intersect1d",
+    "union1d",
+    "setdiff1d",
+    "setxor1d",
+    "isin",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "bincount",
+    "digitize",
+    "convolve",
+    "correlate",
+    "polyfit",
+    "polyval",
+    "polyadd",
+    "polysub",
+    "polymul",
+    "polyder",
+    "polyint",
+    "roots",
+    "poly",
+    "packbits",
+    "unpackbits",
+    "cov",
+    "corrcoef",
+    "einsum",
+    "unravel_index",
+    "ravel_multi_index",
+    "searchsorted",
+    "interp",
+    "i0",
+    "angle",
+    "sinc",
+    "logspace",
+    "geomspace",
+    "isposinf",
+    "isneginf",
+    "isreal",
+    "iscomplex",
+    "unwrap",
+    "piecewise",
+    "gradient",
+    "apply_over_axes",
+    "real_if_close",
+    "tril_indices",
+    "triu_indices",
+    "diag_indices",
+    "tril_indices_from",
+    "triu_indices_from",
+    "diag_indices_from",
+    "fromfunction",
+    "dsplit",
+    "resize",
+    "spacing",
+]
 
 
 def _function(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,12 +108,14 @@ def _in_place(original: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+FRONT.flags, FRONT.strides = flags.flags, flags.strides
 for _function_in_place in (np.sort, np.partition):
     setattr(FRONT, _function_in_place.__name__, _in_place(_function_in_place))
 
 
 #: Methods and attributes of ndarray that a traced array does not have, and why.
 UNSUPPORTED_METHODS: dict[str, str] = {
+    "base": "which object owns the memory is for Python to know",
     "byteswap": "it is about the bytes of the elements",
     "ctypes": "it is an address",
     "data": "it is an address",

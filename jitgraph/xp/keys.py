@@ -131,7 +131,7 @@ def normalised(mode: TraceMode, value: Value, size: DimLike, axis: int, unused: 
     if t.dtype.kind == "u" and t.dtype.itemsize < dtypes.I64.itemsize:
         mode.check(_or(mode, below, unused), "IndexError", message, value, length)
         return value
-    above = apply_(R("ge"), value, apply_(R("neg"), length)[0])[0]
+    above = apply_(R("ge"), value, mode.dim_value(0 - size))[0]
     mode.check(_or(mode, apply_(R("logical_and"), below, above)[0], unused), "IndexError", message, value, length)
     wrapped = apply_(R("add"), value, length)[0]
     chosen = apply_(R("where"), apply_(R("lt"), value, 0)[0], wrapped, value)[0]

@@ -10,6 +10,7 @@ from jitgraph import errors
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode, shape_text
 from jitgraph.tensor import EAGER, Mode, Tensor, apply, read, wrap
+from jitgraph.xp.complexes import conjugate_of, imag_of, is_complex, real_of
 from jitgraph.xp.core import (
     EXPORTS,
     R,
@@ -24,7 +25,7 @@ from jitgraph.xp.core import (
     sizes_agree,
     tensor,
 )
-from jitgraph.xp.elementwise import absolute, multiply, sqrt, square, subtract
+from jitgraph.xp.elementwise import absolute, add, multiply, sqrt, square, subtract
 from jitgraph.xp.reductions import sum
 from jitgraph.xp.shape import diagonal, moveaxis, ravel, reshape_to, retyped, transpose
 
@@ -154,7 +155,13 @@ def inner(a: Any, b: Any, /) -> Any:
 @numpy_function(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
     _, x, y = _pair(a, b)
-    return product_of(ravel(array_tensor(x)), ravel(array_tensor(y)), "vdot")
+    return product_of(conjugate_of(_flat(x)), _flat(y), "vdot")
+
+
+def _flat(x: Tensor) -> Tensor:
+    """All elements on one axis: as a view wherever one stride reaches them, which BLAS then gets."""
+    x = array_tensor(x)
+    return x if x.type.ndim == 1 else reshape_to(x, (product(x.type.shape),))  # type: ignore[no-any-return]
 
 
 @numpy_function(np.outer)
@@ -219,11 +226,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         t = cast(t, np.float64)
     if axis is None and (ord is None or (ord == 2 and t.type.ndim == 1) or (ord in ("f", "fro") and t.type.ndim == 2)):
         flat = ravel(t, "K")
-        result = sqrt(product_of(flat, flat, "norm"))
+        squared = [product_of(x, x, "norm") for x in ((real_of(flat), imag_of(flat)) if is_complex(flat) else (flat,))]
+        result = sqrt(squared[0] if len(squared) == 1 else add(*squared))
         return reshape_to(array_tensor(result), (1,) * t.type.ndim) if keepdims else result
     axes = axes_of(axis, t.type.ndim, "norm")
     if ord in (None, 2, "fro", "f") and (len(axes) == 1 or ord in (None, "fro", "f")):
-        return sqrt(sum(square(t), axis=axes, keepdims=keepdims))
+        squares = real_of(multiply(conjugate_of(t), t)) if is_complex(t) else square(t)
+        return sqrt(sum(squares, axis=axes, keepdims=keepdims))
     if len(axes) == 1:
         (k,) = axes
         if ord == np.inf:

@@ -19,9 +19,9 @@ from jitgraph.tensor import (
     assign,
     install,
     plain,
-    view_of,
 )
 from jitgraph.xp import (
+    bits,
     complexes,
     creation,
     elementwise,
@@ -35,6 +35,7 @@ from jitgraph.xp import (
     selecting,
     shape,
     statistics,
+    storable,
     writes,
 )
 from jitgraph.xp.core import (
@@ -148,7 +149,18 @@ def transpose(x: Tensor, *axes: Any) -> Any:
 def fill(x: Tensor, value: Any) -> None:
     if x.type.kind != "array":
         raise AttributeError("a scalar has no fill()")
+    if isinstance(value, (list, tuple)) or (type(value) is Tensor and value.type.ndim) or np.ndim(value):
+        storable.check_sequence(value, 0, scalar=True, from_list=isinstance(value, (list, tuple)))
+    storable.check_number(mode_in((x, value)) or EAGER, value, x.type.dtype, elements=False)
     assign(x, value)
+
+
+def partition(x: Tensor, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+    if x._storage.mode is EAGER:
+        plain(x).partition(unwrap(kth), axis, kind, order)
+        return
+    placing.target_of(x, "partition")
+    assign(x, np.partition(x, kth, axis, kind, order))
 
 
 def copy(x: Tensor, order: str = "C") -> Any:
@@ -194,23 +206,6 @@ def tolist(x: Tensor) -> Any:
             return item(x)
         return [tolist(part) if type(part) is Tensor else part for part in indexing.iterate(x)]
     return plain(x).tolist()
-
-
-def view(x: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """`x.view()` is another view of all of it; reinterpreting the memory is for eager arrays."""
-    if not args and not kwargs:
-        from jitgraph.ir.types import IndexMap
-
-        return view_of(x, IndexMap.identity(x.type.shape)) if x.type.kind == "array" else x
-    mode = x._storage.mode
-    if mode is not EAGER:
-        text = errors.describe(
-            "view(dtype) reads memory as another dtype, which traced and recorded arrays have no form for",
-            mode.locate() if isinstance(mode, TraceMode) else None,
-            remedy="convert values with x.astype(dtype).",
-        )
-        raise errors.TraceError(text)
-    return rewrap(plain(x).view(*args, **kwargs))
 
 
 def clip(x: Tensor, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
@@ -299,10 +294,10 @@ FRONT = SimpleNamespace(
     var=statistics.var, std=statistics.std, any=reductions.any, all=reductions.all, argmax=reductions.argmax,
     argmin=reductions.argmin, cumsum=cumulative("cumsum"), cumprod=cumulative("cumprod"),
     reshape=reshape, transpose=transpose, ravel=shape.ravel, flatten=flatten, squeeze=squeeze, swapaxes=shape.swapaxes,
-    diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=view,
+    diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=bits.view,
     clip=clip, conj=complexes.conjugate_of, conjugate=complexes.conjugate_of, real=complexes.real_of,
     imag=complexes.imag_of, flat=flat, dot=dot, take=selecting.take,
-    set_flat=set_flat, flat_getitem=placing.flat_getitem, flat_setitem=placing.flat_setitem, compress=compress, choose=choose, nonzero=indexing.nonzero, put=put, trace=linalg.trace,
+    set_flat=set_flat, partition=partition, flat_getitem=placing.flat_getitem, flat_setitem=placing.flat_setitem, compress=compress, choose=choose, nonzero=indexing.nonzero, put=put, trace=linalg.trace,
     round=EXPORTS["round"],
     is_integer=is_integer, as_integer_ratio=_python_method("as_integer_ratio"), hex=_python_method("hex"),
     bit_length=_python_method("bit_length"),

@@ -25,6 +25,7 @@ from jitgraph.xp.core import (
     np_kind,
     numpy_function,
     product,
+    sizes_agree,
     tensor,
 )
 from jitgraph.xp.elementwise import subtract
@@ -87,6 +88,30 @@ def start_value(initial: Any, x: Tensor, dtype: np.dtype) -> Tensor:
     return tensor(packed[()], mode)
 
 
+def target_of(out: Any) -> Tensor | None:
+    """The array behind `out=`."""
+    if isinstance(out, tuple):
+        (out,) = out
+    return out if type(out) is Tensor else None
+
+
+def check_target(out: Any, name: str, ndim: int, keep: bool) -> None:
+    target = target_of(out)
+    if target is not None and target.type.ndim != ndim:
+        raise errors.ShapeError(
+            f"output parameter for reduction operation {name} has the wrong number of dimensions: Found "
+            f"{target.type.ndim} but expected {ndim}{' (must match the operand when keepdims=True)' if keep else ''}"
+        )
+
+
+def rounds_between(out: Any, dtype: np.dtype) -> np.dtype | None:
+    """The dtype of an `out` in which NumPy keeps, and so rounds, what it has added up so far; None: no such one."""
+    target = target_of(out)
+    if target is None or target.type.dtype == dtype or dtype.kind not in "fc":
+        return None
+    return target.type.dtype  # type: ignore[no-any-return]
+
+
 def mask_for(where: Any, x: Tensor) -> Tensor | None:
     """The mask of `where=` in the shape of `x`; None if all elements count.
 
@@ -118,6 +143,7 @@ def reduce_with(
     ufunc = REDUCED[record]
     mask = mask_for(where, x)
     starts = given(initial)
+    check_target(out, ufunc.__name__, x.type.ndim if keep else x.type.ndim - len(axes), keep)
     dtype = None if dtype is None and out is None else loop_dtype(ufunc, x, dtype, out)
     additive = record in ("reduce_sum", "reduce_prod")
     if mask is not None and ufunc.identity is None and not starts:
@@ -140,6 +166,12 @@ def reduce_with(
         _settle_ones(x)
     attrs: dict[str, Any] = {"axes": tuple(sorted(axes)), "keepdims": keep}
     operands = [x]
+    kept = rounds_between(out, final) if additive else None
+    if kept is not None:
+        operands = [cast(x, final), first if first is not None else final.type(ufunc.identity)]
+        operands += [mask] if mask is not None else []
+        function = "add" if record == "reduce_sum" else "mul"
+        return deliver(apply(R("fold"), *operands, function=function, into=kept, **attrs), out, "unsafe")
     if additive and final.kind in "fc" and x.type.dtype != final:
         attrs["dtype"] = final
     if mask is not None:
@@ -281,7 +313,9 @@ _COUNTS_IN_PYTHON = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
 
 @numpy_function(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING) -> Any:
-    return deliver(subtract(max(a, axis, None, keepdims), min(a, axis, None, keepdims)), out)
+    high, low = max(a, axis, None, keepdims), min(a, axis, None, keepdims)
+    check_target(out, "maximum", tensor(high).type.ndim, False)
+    return deliver(subtract(high, low), out)
 
 
 # --- positions
@@ -303,7 +337,28 @@ def _position(record: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         k = axis_of(axis, ndim, record)
         _require_elements(x, (k,), record)
         result = apply(R(record), x, axis=k, keepdims=keep)
+    target = target_of(out)
+    if target is not None:
+        require_shape(target, result, f"output array does not match result of np.{record}.")
+        have = target.type.dtype
+        if not np.can_cast(have, np.intp, "safe"):
+            raise errors.DTypeError(
+                f"Cannot cast array data from dtype('{have}') to dtype('int64') according to the rule 'safe'"
+            )
     return deliver(result, out)
+
+
+def require_shape(target: Tensor, result: Tensor, message: str) -> None:
+    """`out=` that must have just the shape of the result.
+
+    Raises:
+        ShapeError: it has another one.
+    """
+    mode, shape = result._storage.mode, result.type.shape
+    if len(shape) != target.type.ndim or not builtins.all(
+        sizes_agree(mode, p, q, message) for p, q in zip(target.type.shape, shape, strict=True)
+    ):
+        raise errors.ShapeError(message)
 
 
 @numpy_function(np.argmax)

@@ -26,7 +26,7 @@ def _happens(flag: Any, what: str) -> bool:
 
 
 def _complex(x: Tensor) -> Tensor:
-    small = np.dtype(x.type.dtype) in (np.dtype("f4"), np.dtype("f2"), np.dtype("i1"), np.dtype("u1"), np.dtype("i2"), np.dtype("u2"))  # fmt: skip
+    small = x.type.dtype.itemsize <= (4 if x.type.dtype.kind == "f" else 2) and x.type.dtype.kind != "b"
     return cast(x, np.complex64 if small else np.complex128)  # type: ignore[no-any-return]
 
 
@@ -39,7 +39,7 @@ def _outside(x: Any, leaves: Any, what: str) -> Tensor:
 
 
 def _negative(t: Tensor) -> Any:
-    return t < 0
+    return EXPORTS["less"](t, 0)
 
 
 def _beyond_one(t: Tensor) -> Any:
@@ -68,16 +68,14 @@ def log2(x: Any) -> Any:
 
 @numpy_function(np.emath.logn, name="emath_logn")
 def logn(n: Any, x: Any) -> Any:
-    return EXPORTS["log"](_outside(x, _negative, "emath.logn")) / EXPORTS["log"](
-        _outside(n, _negative, "emath.logn")
-    )
+    return EXPORTS["log"](_outside(x, _negative, "emath.logn")) / EXPORTS["log"](_outside(n, _negative, "emath.logn"))
 
 
 @numpy_function(np.emath.power, name="emath_power")
 def power(x: Any, p: Any) -> Any:
     base = _outside(x, _negative, "emath.power")
     exponent: Tensor = np_kind(tensor(p, base._storage.mode))
-    if exponent.type.dtype.kind in "iu" and _happens(any(exponent < 0), "the dtype of emath.power"):
+    if exponent.type.dtype.kind in "iu" and _happens(any(EXPORTS["less"](exponent, 0)), "the dtype of emath.power"):
         exponent = cast(exponent, np.float64)
     return EXPORTS["power"](base, exponent)
 

@@ -28,7 +28,19 @@ from jitgraph.xp.core import (
 )
 from jitgraph.xp.elementwise import divide, multiply, sqrt, square, subtract
 from jitgraph.xp.elementwise import where as where_
-from jitgraph.xp.reductions import _MISSING, argmax, argmin, given, mask_for, operand_of, prod, sum
+from jitgraph.xp.reductions import (
+    _MISSING,
+    argmax,
+    argmin,
+    check_target,
+    given,
+    loop_dtype,
+    mask_for,
+    operand_of,
+    prod,
+    sum,
+    target_of,
+)
 from jitgraph.xp.shape import broadcast_to, reshape_to, transpose
 
 # --- mean, var, std: the sequence of operations of numpy._core._methods
@@ -44,13 +56,7 @@ def _count(x: Tensor, axes: Sequence[int], mask: Any, keep: bool) -> Any:
 
 def _divide_by(total: Tensor, count: Any, dtype: Any) -> Tensor:
     """total / count by an `intp` scalar or array, cast to `dtype`: float32 is divided in float64, as in NumPy."""
-    if isinstance(count, int):
-        divisor: Any = np.intp(count)
-    elif type(count) is Tensor:
-        divisor = count
-    else:
-        divisor = as_kind(dim_tensor(total._storage.mode, count), "np_scalar")
-    result = divide(total, divisor)
+    result = divide(total, _divisor(total, count))
     return result if result.type.dtype == dtype else cast(result, dtype)  # type: ignore[no-any-return]
 
 
@@ -62,17 +68,41 @@ def mean(
     keep = bool(keepdims) if given(keepdims) else False
     axes = axes_of(axis, x.type.ndim, "mean")
     count = _count(x, axes, where, keep)
+    check_target(out, "add", x.type.ndim if keep else x.type.ndim - len(axes), keep)
     half = False
     if dtype is None:
         if x.type.dtype.kind in "iub":
             dtype = np.dtype(np.float64)
         elif x.type.dtype == np.float16:
-            dtype, half = np.dtype(np.float32), True
+            dtype, half = np.dtype(np.float32), out is None
+    if _kept_in(out, x, dtype) is not None:
+        sum(x, tuple(axes), dtype, out, keep, _MISSING, where)
+        return _divide_in_place(out, count)
+    if target_of(out) is not None:
+        dtype = loop_dtype(np.add, x, dtype, out)
     total = sum(x, axis=tuple(axes), dtype=dtype, keepdims=keep, where=where)
     result = _divide_by(total, count, total.type.dtype)
     if half:
         result = cast(result, np.float16)
     return deliver(result, out, "unsafe")
+
+
+def _kept_in(out: Any, x: Tensor, dtype: Any) -> Tensor | None:
+    """The `out` of another dtype than the sum's: NumPy then computes each step in it."""
+    target = target_of(out)
+    return target if target is not None and target.type.dtype != loop_dtype(np.add, x, dtype, out) else None
+
+
+def _divide_in_place(out: Any, count: Any) -> Tensor:
+    target = target_of(out)
+    assert target is not None
+    return divide(target, _divisor(target, count), out=target, casting="unsafe")  # type: ignore[no-any-return]
+
+
+def _divisor(total: Tensor, count: Any) -> Any:
+    if isinstance(count, int):
+        return np.intp(count)
+    return count if type(count) is Tensor else as_kind(dim_tensor(total._storage.mode, count), "np_scalar")
 
 
 def variance(
@@ -82,8 +112,8 @@ def variance(
     x = operand_of(a)
     keep = bool(keepdims) if given(keepdims) else False
     axes = axes_of(axis, x.type.ndim, "var")
-    if given(correction):
-        ddof = correction
+    ddof = _delta(ddof, correction)
+    check_target(out, "add", x.type.ndim if keep else x.type.ndim - len(axes), keep)
     count = _count(x, axes, where, keep)
     if dtype is None and x.type.dtype.kind in "iub":
         dtype = np.dtype(np.float64)
@@ -98,9 +128,28 @@ def variance(
         squares = EXPORTS["add"](square(real_of(difference)), square(imag_of(difference)))
     else:
         squares = square(difference) if difference.type.dtype.kind == "f" else multiply(difference, difference)
-    total = sum(squares, axis=tuple(axes), dtype=dtype, keepdims=keep, where=where)
     degrees = _degrees(x, count, ddof)
-    return _divide_by(total, degrees, total.type.dtype)
+    if _kept_in(out, squares, dtype) is not None:
+        sum(squares, tuple(axes), dtype, out, keep, _MISSING, where)
+        return _divide_in_place(out, degrees)
+    if target_of(out) is not None:
+        dtype = loop_dtype(np.add, squares, dtype, out)
+    total = sum(squares, axis=tuple(axes), dtype=dtype, keepdims=keep, where=where)
+    return deliver(_divide_by(total, degrees, total.type.dtype), out, "unsafe")  # type: ignore[no-any-return]
+
+
+def _delta(ddof: Any, correction: Any) -> Any:
+    if not given(correction):
+        return ddof
+    if type(ddof) is Tensor or ddof != 0:
+        raise errors.ShapeError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def _root(found: Tensor, out: Any) -> Tensor:
+    """The square root of a variance, which already lies in `out`."""
+    target = target_of(out)
+    return sqrt(found) if target is None else sqrt(target, out=target)  # type: ignore[no-any-return]
 
 
 def _degrees(x: Tensor, count: Any, ddof: Any) -> Any:
@@ -124,7 +173,7 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _MISSING, *,
     where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING,
 ) -> Any:  # fmt: skip
-    return deliver(variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction), out, "unsafe")
+    return variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @numpy_function(np.std)
@@ -132,8 +181,7 @@ def std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _MISSING, *,
     where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING,
 ) -> Any:  # fmt: skip
-    return deliver(sqrt(variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)), out, "unsafe")
-
+    return _root(variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction), out)
 
 
 @numpy_function(np.average)
@@ -287,6 +335,12 @@ def nanmean(
         return mean(x, axis, dtype, out, keepdims, where=where)
     _floats_only(x, dtype, out)
     count = _present(mask, axis, keepdims, where)
+    check_target(out, "add", count.type.ndim, False)
+    if _kept_in(out, x, dtype) is not None:
+        sum(x, axis, dtype, out, keepdims, _MISSING, where)
+        return _divide_in_place(out, count)
+    if target_of(out) is not None:
+        dtype = loop_dtype(np.add, x, dtype, out)
     total = sum(x, axis, dtype, None, keepdims, _MISSING, where)
     return deliver(_divide_by(total, count, total.type.dtype), out, "unsafe")
 
@@ -295,11 +349,10 @@ def _nan_variance(
     a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, where: Any, center: Any, correction: Any
 ) -> Tensor:
     """NumPy's `nanvar`: NaN counts as zero, and so does its distance from the mean."""
-    if given(correction):
-        ddof = correction
+    ddof = _delta(ddof, correction)
     x, mask = _without_nan(operand_of(a), 0)
     if mask is None:
-        return variance(x, axis, dtype, None, ddof, keepdims, where, center, _MISSING)
+        return variance(x, axis, dtype, out, ddof, keepdims, where, center, _MISSING)
     _floats_only(x, dtype, out)
     if given(center):
         middle = tensor(center, x._storage.mode)
@@ -309,12 +362,18 @@ def _nan_variance(
     away = cast(subtract(x, middle), x.type.dtype)
     away = where_(mask, x.type.dtype.type(0), away)
     squares = multiply(away, away)
-    total = sum(squares, axis, dtype, None, keepdims, _MISSING, where)
     degrees = subtract(_present(mask, axis, keepdims, where), ddof)
-    result = _divide_by(total, degrees, total.type.dtype)
+    if _kept_in(out, squares, dtype) is not None:
+        sum(squares, axis, dtype, out, keepdims, _MISSING, where)
+        result = _divide_in_place(out, degrees)
+    else:
+        if target_of(out) is not None:
+            dtype = loop_dtype(np.add, squares, dtype, out)
+        total = sum(squares, axis, dtype, None, keepdims, _MISSING, where)
+        result = _divide_by(total, degrees, total.type.dtype)
     bad = EXPORTS["less_equal"](degrees, 0)
     found = where_(bad, result.type.dtype.type(np.nan), result)
-    return found if result.type.ndim else as_kind(found, result.type.kind)  # type: ignore[no-any-return]
+    return deliver(found if result.type.ndim else as_kind(found, result.type.kind), out, "unsafe")  # type: ignore[no-any-return]
 
 
 @numpy_function(np.nanvar)
@@ -322,7 +381,7 @@ def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _MISSING, *,
     where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING,
 ) -> Any:  # fmt: skip
-    return deliver(_nan_variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction), out, "unsafe")
+    return _nan_variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @numpy_function(np.nanstd)
@@ -330,4 +389,4 @@ def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _MISSING, *,
     where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING,
 ) -> Any:  # fmt: skip
-    return deliver(sqrt(_nan_variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)), out, "unsafe")
+    return _root(_nan_variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction), out)

@@ -51,9 +51,7 @@ def hamming(M: Any) -> Any:
 
 @numpy_function(np.blackman, creates=True)
 def blackman(M: Any) -> Any:
-    return _window(
-        M, lambda m, n: 0.42 + 0.5 * cos(np.pi * n / (m - 1.0)) + 0.08 * cos(2.0 * np.pi * n / (m - 1.0))
-    )
+    return _window(M, lambda m, n: 0.42 + 0.5 * cos(np.pi * n / (m - 1.0)) + 0.08 * cos(2.0 * np.pi * n / (m - 1.0)))
 
 
 @numpy_function(np.bartlett, creates=True)

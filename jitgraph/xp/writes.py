@@ -35,6 +35,7 @@ from jitgraph.xp.core import (
 from jitgraph.xp.indexing import basic_view, count_of, gathering
 from jitgraph.xp.keys import Item, full_mask, mask_rank, parse
 from jitgraph.xp.shape import reshape_to, stretched, transpose
+from jitgraph.xp.storable import check_number, check_sequence, listed
 
 # --- writing
 
@@ -65,10 +66,12 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         from jitgraph.tensor import _promote
 
         mode = _promote(x._storage, other)
-    if isinstance(value, (list, tuple)):
-        value = tensor(value, mode)
+    from_list = isinstance(value, (list, tuple))
+    if from_list:
+        value = listed(mode, value, t.dtype)
     mask = full_mask(mode, key, t.shape)
     if mask is not None:
+        check_number(mode, value, t.dtype, elements=True)
         _masked_write(mode, x, mask, value)
         return
     lower = _leading_mask(mode, x, key)
@@ -77,8 +80,11 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         _masked_write(mode, x, wide, value)
         return
     parsed = parse(mode, key, t.shape)
+    check_number(mode, value, t.dtype, parsed.advanced)
     if not parsed.advanced:
-        assign(basic_view(mode, x, parsed.items), value)
+        view = basic_view(mode, x, parsed.items)
+        check_sequence(value, view.type.ndim, parsed.scalar, from_list)
+        assign(view, value)
         return
     scatter(mode, x, parsed.items, value)
 

@@ -524,13 +524,15 @@ def test_scatter_add(axis: int) -> None:
 def test_masks() -> None:
     run = Lowered(
         """
-        graph @f(%x: f64[n, m], %v: f64[k]) -> (f64[c], f64[n, m], f64[n, m], i64[d], i64[d]) where n >= 0, m >= 0, k >= 0, value c >= 0, value d >= 0 {
+        graph @f(%x: f64[n, m], %v: f64[k]) -> (f64[c], f64[n, m], f64[n, m], i64[c], i64[c]) where n >= 0, m >= 0, k >= 0, value c >= 0 {
           %zero = constant {value = 0.0} : py_float
           %mask = gt %x, %zero : bool[n, m]
-          %a = compress %x, %mask {symbol = c} : f64[c]
+          %count = reduce_sum %mask {axes = [0, 1]} : np.i64
+          bind %count {symbol = c}
+          %a = compress %x, %mask {size = c} : f64[c]
           %b = expand %x, %mask, %zero : f64[n, m]
           %e = expand %x, %mask, %v : f64[n, m]
-          %r, %s = nonzero %mask {symbol = d} : i64[d], i64[d]
+          %r, %s = nonzero %mask {size = c} : i64[c], i64[c]
           return %a, %b, %e, %r, %s
         }"""
     )
@@ -545,7 +547,9 @@ def test_a_result_of_unknown_size_feeds_kernels() -> None:
         graph @f(%x: f64[n]) -> (f64[c], np.f64) where n >= 0, value c >= 0 {
           %zero = constant {value = 0.0} : py_float
           %mask = gt %x, %zero : bool[n]
-          %a = compress %x, %mask {symbol = c} : f64[c]
+          %count = reduce_sum %mask {axes = [0]} : np.i64
+          bind %count {symbol = c}
+          %a = compress %x, %mask {size = c} : f64[c]
           %b = sqrt %a : f64[c]
           %s = reduce_sum %b {axes = [0]} : np.f64
           %y = mul %b, %s : f64[c]

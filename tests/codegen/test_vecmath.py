@@ -369,7 +369,7 @@ def test_code_uses_whole_vectors(name: str) -> None:
 
 
 def test_half_is_computed_in_float() -> None:
-    a = Assembler()
+    a = Assembler(has_half=True)
     y = FUNCTIONS["exp"].emit(a, V("%x", "half", 8))
     assert y.type == "<8 x half>"
     assert sum("fpext" in line for line in a.lines) == sum("fptrunc" in line for line in a.lines) == 1

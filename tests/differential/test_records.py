@@ -24,9 +24,17 @@ from jitgraph.ops.create import constant_type
 from tests.strategies import DTYPES, LAYOUTS, array, array_cases, assert_same_bits, numbers
 
 #: Elementwise operators without attributes; `cast` and `as_kind` have tests of their own.
-ELEMENTWISE = [d for d in REGISTRY.values() if d.has(Trait.ELEMENTWISE) and d.name not in ("cast", "as_kind")]
+ELEMENTWISE = [
+    d for d in REGISTRY.values() if d.has(Trait.ELEMENTWISE) and d.name not in ("cast", "as_kind", "bitcast")
+]
+#: Complex numbers are lowered as pairs of these.
+REAL = tuple(d for d in DTYPES if d.kind != "c")
+#: Those that machine code computes.
+LOWERED = [d for d in ELEMENTWISE if d.lower is not None]
 #: The sign of a zero among equals is not promised.
 ZERO_SIGN_FREE = ("maximum", "minimum", "fmax", "fmin", "clip", "relu", "reduce_max", "reduce_min")
+#: isnat takes no number; NumPy takes another loop of ldexp for bools than for the float16 they become.
+UNSTEADY = ("isnat", "ldexp")
 OWN = ("sigmoid", "relu", "erf", "add_overflows", "sub_overflows", "mul_overflows")
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -81,7 +89,7 @@ def python_numbers(rng: np.random.Generator) -> list[Any]:
     return [True, int(rng.integers(0, 5)), float(rng.integers(1, 5))]
 
 
-@pytest.mark.parametrize("defn", [d for d in ELEMENTWISE if d.name not in OWN], ids=lambda d: d.name)
+@pytest.mark.parametrize("defn", [d for d in ELEMENTWISE if d.numpy], ids=lambda d: d.name)
 def test_types_and_refusals_are_those_of_numpy(defn: OpDef) -> None:
     """All combinations of array, NumPy scalar and weak Python number; the rule raises TypeError where NumPy does."""
     rng = np.random.default_rng(1)
@@ -145,7 +153,7 @@ SCALARS = [
 ]
 
 
-@pytest.mark.parametrize("defn", ELEMENTWISE, ids=lambda d: d.name)
+@pytest.mark.parametrize("defn", [d for d in ELEMENTWISE if d.name not in UNSTEADY], ids=lambda d: d.name)
 def test_types_stay_when_operands_have_been_cast(defn: OpDef) -> None:
     """The rule gives the same answer for the operands as the builder casts them, so that a verifier may ask again."""
     cast = REGISTRY["cast"]
@@ -204,11 +212,11 @@ def draw_operands(defn: OpDef, dtypes_: tuple[np.dtype, ...], rng: np.random.Gen
     return operands
 
 
-@pytest.mark.parametrize("defn", ELEMENTWISE, ids=lambda d: d.name)
+@pytest.mark.parametrize("defn", LOWERED, ids=lambda d: d.name)
 def test_lowering_gives_the_bits_of_the_meaning(defn: OpDef) -> None:
     rng = np.random.default_rng(2)
     ran = 0
-    for dtype in DTYPES:
+    for dtype in REAL:
         combinations = [(dtype,) * defn.arity]
         if defn.name == "where":
             combinations = [(dtypes.BOOL, dtype, dtype)]
@@ -232,12 +240,12 @@ def test_lowering_gives_the_bits_of_the_meaning(defn: OpDef) -> None:
 
 
 @pytest.mark.parametrize(
-    "defn", [d for d in ELEMENTWISE if d.arity == 2 and d.name not in OWN and d.ulp == 0], ids=lambda d: d.name
+    "defn", [d for d in LOWERED if d.arity == 2 and d.name not in OWN and d.ulp == 0], ids=lambda d: d.name
 )
 def test_lowering_at_all_pairs_of_special_values(defn: OpDef) -> None:
     from tests.strategies import specials
 
-    for dtype in DTYPES:
+    for dtype in REAL:
         values = specials(dtype)
         operands = [x.ravel() for x in np.meshgrid(values, values)]
         try:
@@ -268,8 +276,8 @@ def test_small_integers_exhaustively(name: str, dtype: np.dtype) -> None:
     assert_same_bits(lower(defn, cast), evaluate(defn, cast), name)
 
 
-@pytest.mark.parametrize("source", DTYPES, ids=str)
-@pytest.mark.parametrize("target", DTYPES, ids=str)
+@pytest.mark.parametrize("source", REAL, ids=str)
+@pytest.mark.parametrize("target", REAL, ids=str)
 def test_casts(source: np.dtype, target: np.dtype) -> None:
     """All values that the target holds, by NumPy's bits; floats beyond it are defined, and wrap as on x86."""
     cast = REGISTRY["cast"]

@@ -342,7 +342,7 @@ def a_set_outside(jit):
     yield f(X, "b"), sorted(seen)
 
 
-@stories.add
+@stories.refused("is an iterator from outside", "next(numbers)")
 def an_iterator_outside(jit):
     numbers = iter([1.0, 2.0, 3.0])
 
@@ -657,7 +657,7 @@ def handler_that_raises_another(jit):
     yield attempt(f, X, 1), attempt(f, X, 100), attempt(f, X, 2)
 
 
-@stories.add
+@stories.refused("handled by `try`", "x[idx[i]]")
 def handler_in_a_loop(jit):
     @jit
     def f(x, idx):
@@ -673,7 +673,7 @@ def handler_in_a_loop(jit):
     yield f(X, np.array([0, 1, 2]))
 
 
-@stories.add
+@stories.refused("handled by `try`", "x[k] = 1.0")
 def handler_after_a_write(jit):
     @jit
     def f(x, k):

@@ -85,7 +85,8 @@ class Levels:
         """The fresh results; `args` get their last values."""
         made, mutated = interpret(graph, [x.copy() if isinstance(x, np.ndarray) else x for x in args], self.hosts)
         for k, x in zip(self.mutates, mutated, strict=True):
-            args[k][...] = x
+            if args[k].flags.writeable:  # else nothing was written when it ran
+                args[k][...] = x
         return made
 
     def captured(self, args: list[Any]) -> list[Any]:

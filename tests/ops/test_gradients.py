@@ -74,11 +74,13 @@ def check_jvp(name: str, operands: list[Any], attrs: dict[str, Any], wrt: tuple[
 
 # -------------------------------------------------------------------------------------------------------- elementwise
 
+#: With attributes, kinks or integers: they have tests of their own.
+OTHERS = ("cast", "as_kind", "where", "clip", "bitcast", "ldexp")
 SMOOTH = [
     d
     for d in REGISTRY.values()
     if d.has(Trait.ELEMENTWISE)
-    and d.name not in ("cast", "as_kind", "where", "clip")
+    and d.name not in OTHERS
     and d.vjp(B, 1.0, 1.0, *(1.0,) * d.arity) != (None,) * d.arity
 ]
 
@@ -112,8 +114,9 @@ def test_the_differentiable_functions_are_all_there() -> None:
     zero = {"sign", "floordiv", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite", "signbit"}
     zero |= {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not"}
     zero |= {"bit_and", "bit_or", "bit_xor", "bit_not", "shift_left", "shift_right"}
+    zero |= {"spacing", "frexp_exponent", "bitwise_count", "gcd", "lcm", "isnat"}
     zero |= {"add_overflows", "sub_overflows", "mul_overflows"}
-    elementwise = {d.name for d in REGISTRY.values() if d.has(Trait.ELEMENTWISE)} - {"cast", "as_kind", "where", "clip"}
+    elementwise = {d.name for d in REGISTRY.values() if d.has(Trait.ELEMENTWISE)} - {*OTHERS}
     assert {d.name for d in SMOOTH} | {"pow"} == elementwise - zero
 
 
@@ -167,6 +170,8 @@ def test_weak_numbers_keep_float32() -> None:
     """Constants in the rules are Python numbers: float32 stays float32."""
     rng = np.random.default_rng(6)
     for defn in SMOOTH:
+        if defn.name == "float_power":  # float64 whatever its operands
+            continue
         operands = [x.astype(np.float32) for x in smooth_operands(defn, rng)]
         y = B.apply(defn.name, *operands)
         for g in defn.vjp(B, np.ones_like(y), y, *operands):
@@ -283,7 +288,7 @@ def test_masks(share: float) -> None:
     rng = np.random.default_rng(13)
     x = rng.standard_normal((4, 5))
     mask = rng.random((4, 5)) < share
-    both("compress", [x, mask], {"symbol": "k"})
+    both("compress", [x, mask], {"size": None})
     both("expand", [x, mask, rng.standard_normal(int(mask.sum()))], {}, (0, 2))
     check_vjp("expand", [x, mask, np.float64(2.0)], {}, (0, 2))
 

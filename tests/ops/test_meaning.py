@@ -92,11 +92,11 @@ def test_filled_arrays() -> None:
 def test_masks_and_positions() -> None:
     x = np.arange(6.0).reshape(2, 3)
     mask = x % 2 == 0
-    assert meaning("compress", x, mask, symbol="k").tolist() == [0, 2, 4]
+    assert meaning("compress", x, mask, size=None).tolist() == [0, 2, 4]
     assert meaning("expand", x, mask, np.array([7.0, 8.0, 9.0])).tolist() == [[7, 1, 8], [3, 9, 5]]
     assert meaning("expand", x, mask, 0.0).tolist() == [[0, 1, 0], [3, 0, 5]]
-    assert [i.tolist() for i in meaning("nonzero", mask, symbol="k")] == [[0, 0, 1], [0, 2, 1]]
-    found = REGISTRY["nonzero"].infer([TensorType(dtypes.F64, (N, 3))], {"symbol": "k"})
+    assert [i.tolist() for i in meaning("nonzero", mask, size=None)] == [[0, 0, 1], [0, 2, 1]]
+    found = REGISTRY["nonzero"].infer([TensorType(dtypes.F64, (N, 3))], {"size": None})
     assert found.operands == (dtypes.BOOL,)
     assert found.results == (TensorType(dtypes.I64, (symbol("k"),)),) * 2
 

@@ -39,7 +39,7 @@ def test_the_registry_is_what_the_documentation_lists() -> None:
 @RECORDS
 def test_records_say_what_they_are(defn: OpDef) -> None:
     assert re.fullmatch(r"[^\n]+[.)]", defn.doc), defn.doc
-    assert defn.has(Trait.ELEMENTWISE) == (defn.lower is not None)
+    assert defn.lower is None or defn.has(Trait.ELEMENTWISE)
     if defn.has(Trait.ELEMENTWISE):
         assert defn.has(Trait.PURE)
         assert defn.vjp is not None
@@ -108,7 +108,8 @@ def test_bounds_are_those_of_the_vector_library() -> None:
         if defn.ulp:
             recorder = Recorder()
             assert defn.lower is not None
-            defn.lower(recorder, *(np.full(1, 0.5),) * defn.arity)
+            with np.errstate(invalid="ignore"):
+                defn.lower(recorder, *(np.full(1, 0.5),) * defn.arity)
             assert max(FUNCTIONS[recorder.called].ulp.values()) <= defn.ulp, defn.name
             lowered += 1
     assert lowered >= 20

@@ -27,8 +27,8 @@ class Jit:
         self.count = 0
         self.deoptimised = 0
 
-    def trace(self, *args, **kwargs):
-        made = trace(self.fn, args, kwargs, self.options, self.spec)
+    def trace(self, *args, path=(), **kwargs):
+        made = trace(self.fn, args, kwargs, self.options, self.spec, path)
         verify(made.graph)
         return made
 
@@ -73,7 +73,11 @@ class Jit:
         try:
             with np.errstate(all="ignore"):
                 returned = run.block(graph.body, [run.env[a] for a in graph.args])
-        except Deoptimise:
+        except Deoptimise as other:
+            if str(other).startswith("assumption "):  # the call goes another way than the trace assumed
+                number = int(str(other).split()[1])
+                path = (*known.path[:number], not known.path[number])
+                return self.run(self.trace(*args, path=path, **kwargs), leaves, args, kwargs)
             self.deoptimised += 1
             return self.fn(*args, **kwargs)
         fresh, written = returned[: len(returned) - len(known.writes)], returned[len(returned) - len(known.writes) :]

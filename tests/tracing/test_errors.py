@@ -1,7 +1,7 @@
 """What cannot be captured or is wrong: exception class, the user's line, the remedy; calls back into Python."""
 
 import io
-import random
+import os
 import time
 
 import numpy as np
@@ -60,21 +60,20 @@ def test_arity():
     assert "f() missing a required argument: 'y'" in message(TypeError, f, V)
 
 
-def test_time_and_random_are_refused():
+def test_what_differs_from_call_to_call_is_refused():
     def f(x):
-        return x * time.time()
+        return x * time.strftime("%S").count("1")
 
     text = message(errors.TraceError, f, V)
     assert (
         text.split("\n")[0]
-        == "time.time may give another result at each call; while tracing it would run once and be frozen"
+        == "time.strftime may give another result at each call; while tracing it would run once and be frozen"
     )
-    assert "return x * time.time()" in text
+    assert "return x * time.strftime" in text
     assert "jg.host" in text
-    assert "random" in message(errors.TraceError, lambda x: x + random.random(), V)
-    assert "numpy.random" in message(errors.TraceError, lambda x: x + np.random.normal(size=7), V)
+    assert "urandom" in message(errors.TraceError, lambda x: x + len(os.urandom(2)), V)
     rng = np.random.default_rng(0)
-    assert "normal" in message(errors.TraceError, lambda x: x + rng.normal(size=7), V)
+    assert "spawn" in message(errors.TraceError, lambda x: x + rng.spawn(1)[0].normal(size=7), V)
 
 
 def test_files_are_refused():
@@ -82,10 +81,10 @@ def test_files_are_refused():
 
 
 def test_a_numpy_function_without_an_operator():
-    text = message(errors.TraceError, lambda x: np.convolve(x, x), V)
-    assert "convolve" in text
+    text = message(errors.TraceError, lambda x: np.array2string(x), V)
+    assert "its result is text" in text
     assert "jg.host" in text
-    assert "np.convolve(x, x)" in text
+    assert "np.array2string(x)" in text
 
 
 def test_an_unknown_array_is_no_constant():
@@ -105,7 +104,7 @@ def test_an_unknown_array_is_no_constant():
         return x + next(holder)
 
     text = message(errors.TraceError, f, V)
-    assert "would be frozen into the compiled code" in text or "may give another result" in text
+    assert "holder is an iterator from outside" in text
     del o
 
 
@@ -179,7 +178,8 @@ def test_user_error_class_in_a_branch():
 
     made = Jit(f).trace(V, 1.0)
     (site,) = [s for s in made.graph.sites if s.error == "MyError"]
-    assert site.call is MyError
+    assert site.call.kind is MyError
+    assert site.call.args == ("mine",)
     assert site.message == "mine"
     assert site.loc.text == 'raise MyError("mine")'
 

@@ -157,25 +157,28 @@ def test_class_attributes():
     assert f_.count == 1
 
 
-def test_a_list_outside_that_grows_is_refused():
+def test_a_list_outside_that_grows():
     log = []
 
     def f(x):
         log.append(x.sum())
         return x
 
-    with pytest.raises(errors.TraceError, match="the list log from outside the jitted function changes its length"):
-        Jit(f)(V)
-    assert log == []
+    compiled = Jit(f)
+    compiled(V)
+    compiled(V)
+    assert log == [V.sum(), V.sum()]
 
 
-def test_an_argument_list_that_changes_is_refused():
+def test_an_argument_list_that_changes():
     def f(xs):
         xs.append(xs[0])
         return xs[0]
 
-    with pytest.raises(errors.TraceError, match="f changes a list that was passed to it"):
-        Jit(f)([V])
+    xs = [V]
+    Jit(f)(xs)
+    assert len(xs) == 2
+    assert xs[1] is V
 
 
 def test_defaults_with_arrays():

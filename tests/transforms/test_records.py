@@ -201,6 +201,10 @@ def test_scatter_add():
     check("scatter_add", ((N, M), (3, M)), (-2.0, 2.0), (np.array([1, 1, 3]),), {"axis": 0}, front)
 
 
+def test_scatter():
+    check("scatter", ((N, M), (3, M)), (-2.0, 2.0), (np.array([1, 1, 3]),), {"axis": 0}, front)
+
+
 def test_expand():
     check("expand", ((4, 3), (7,)), (-2.0, 2.0), (MASK,), {}, front)
 
@@ -216,17 +220,15 @@ def test_compress():
     b = Builder(g)
     mask = b.constant(MASK)
     segment = graphs.Segment(b)
-    g.add_symbol(Symbol("count", "value"))
-    out = b.compress(args[0], mask, symbol="count")
+    out = b.compress(args[0], mask, size=7)
     ct = b.constant(weights[0])
-    ct = b.view(ct, map=IndexMap((symbol("count"),), (AxisMap(0, 1, 0),)))
     (grad,) = graphs.vjp_of_ops(b, segment.ops(), args, [out], [ct])
     (found,) = run(g, [grad], xs)
     expected = np.zeros((4, 3))
     expected[MASK] = weights[0]
     np.testing.assert_array_equal(found, expected)
     leaf = TAPE.leaf(xs[0])
-    (y,) = TAPE.apply(REGISTRY["compress"], [leaf, TAPE.lift(MASK)], {"symbol": "count"})
+    (y,) = TAPE.apply(REGISTRY["compress"], [leaf, TAPE.lift(MASK)], {"size": 7})
     (ct,), _ = pull_back([y], [Node(weights[0])], [leaf])
     np.testing.assert_array_equal(ct.array, expected)
     (tangent,) = push_forward([y], [leaf], [Node(expected)], 1)
@@ -234,7 +236,7 @@ def test_compress():
 
 
 def test_every_differentiable_record_is_tested():
-    tested = {c.values[0] for c in CASES} | {"where", "scatter_add", "expand", "compress"}
+    tested = {c.values[0] for c in CASES} | {"where", "scatter", "scatter_add", "expand", "compress"}
     have = {name for name, d in REGISTRY.items() if d.vjp not in (None, no_gradient)}
     assert have - tested == {"check"}
 

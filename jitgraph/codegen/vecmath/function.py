@@ -88,7 +88,7 @@ class VectorFunction:
         lanes = max(value.lanes for value in x)
         ty = x[0].ty
         if ty == "half":
-            return a.fptrunc(self.emit(a, *(a.fpext(value, "float") for value in x)), "half")
+            return a.float_to_half(self.emit(a, *(a.half_to_float(value) for value in x)))
         if ty not in FORMATS or any(value.ty != ty for value in x):
             raise TypeError(f"{self.name} takes float or double operands of one type, not {[v.type for v in x]}")
         with a.strict():  # compensated arithmetic is all about what fast-math flags would drop

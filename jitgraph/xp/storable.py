@@ -1,0 +1,124 @@
+"""What may be written into arrays: NumPy's refusals of numbers that do not fit, and of sequences for single elements."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from jitgraph import errors
+from jitgraph.modes import TraceMode, constant_of
+from jitgraph.tensor import Mode, Tensor, plain, read
+from jitgraph.xp.core import R, literal, mode_in, tensor
+
+
+def listed(mode: Mode, value: Any, dtype: np.dtype) -> Tensor:
+    """A list that is assigned: its Python numbers have to fit `dtype`, as those of an array made of it.
+
+    Raises:
+        OverflowError, ValueError, TypeError: NumPy's own.
+    """
+    if mode_in(value) is not None or dtype.kind not in "biufc" or _has_arrays(value):
+        return tensor(value, mode)
+    return literal(mode, np.array(value, dtype))
+
+
+def _has_arrays(value: Any) -> bool:
+    """Arrays in a list are cast as arrays are: no number is refused."""
+    return any(
+        isinstance(v, np.ndarray | np.generic) or (isinstance(v, list | tuple) and _has_arrays(v)) for v in value
+    )
+
+
+def check_number(mode: Mode, value: Any, dtype: np.dtype, elements: bool) -> None:
+    """A scalar that is assigned: floats for integers go through `int`, so NaN and what is out of range raise.
+
+    Args:
+        elements: index arrays or a mask choose what is written: then only Python's numbers are converted so.
+
+    Raises:
+        ValueError, OverflowError: as Python's `int`, or because the dtype does not hold it.
+        DTypeError: a Python complex number for a real dtype.
+    """
+    kind = value.type.kind if type(value) is Tensor else _kind(value)
+    if kind == "py_complex" and dtype.kind in "iuf":
+        name = "int" if dtype.kind in "iu" else "float"
+        text = "a string or a real number" if name == "float" else "a string, a bytes-like object or a real number"
+        raise errors.DTypeError(f"{name}() argument must be {text}, not 'complex'")
+    if dtype.kind not in "iu" or kind not in ("py_float", "np_scalar"):
+        return
+    if kind == "np_scalar" and (elements or (value.type if type(value) is Tensor else value).dtype.kind != "f"):
+        return
+    if type(value) is not Tensor:
+        _whole(value, dtype)
+    elif not isinstance(mode, TraceMode):
+        _whole(plain(value), dtype)
+    else:
+        _check_at_run_time(mode, value, dtype)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return "np_scalar"
+    return {complex: "py_complex", float: "py_float"}.get(type(value), "")
+
+
+def _whole(value: Any, dtype: np.dtype) -> None:
+    whole, info = int(value), np.iinfo(dtype)
+    if not info.min <= whole <= info.max:
+        if not -(2**63) <= whole < 2**63:
+            raise OverflowError("Python int too large to convert to C long")
+        raise OverflowError(f"Python integer {whole} out of bounds for {dtype.name}")
+
+
+def _check_at_run_time(mode: TraceMode, value: Tensor, dtype: np.dtype) -> None:
+    v = read(value)
+    known = constant_of(v)
+    if known is not None:
+        _whole(known, dtype)
+        return
+    info, apply = np.iinfo(dtype), mode.builder.apply
+    f64 = np.dtype(np.float64)
+    if v.type.dtype != f64:
+        v = apply(R("cast"), v, dtype=f64)[0]
+    number = apply(R("eq"), v, v)[0]
+    mode.check(number, "ValueError", "cannot convert float NaN to integer")
+    finite = apply(R("isfinite"), v)[0]
+    mode.check(finite, "OverflowError", "cannot convert float infinity to integer")
+    low, high = float(info.min) - 1, float(info.max) + 1  # in float64 both are exact, or the next ones outwards
+    above = apply(R("ge") if low == float(info.min) else R("gt"), v, low)[0]
+    inside = apply(R("logical_and"), above, apply(R("lt"), v, high)[0])[0]
+    mode.check(inside, "OverflowError", f"Python integer {{0}} out of bounds for {dtype.name}", v)
+
+
+def check_sequence(value: Any, ndim: int, scalar: bool, from_list: bool) -> None:
+    """A sequence where a single element is written, or a list with more axes than what it is written to.
+
+    Raises:
+        ValueError
+    """
+    have = value.type.ndim if type(value) is Tensor else np.ndim(value)
+    if from_list and have > ndim:
+        if scalar:
+            raise errors.ShapeError("setting an array element with a sequence.")
+        raise errors.ShapeError(
+            "setting an array element with a sequence. The requested array would exceed the maximum number of "
+            f"dimension of {ndim}."
+        )
+    if scalar and have and _refuses_arrays():
+        raise errors.ShapeError("setting an array element with a sequence.")
+
+
+@functools.cache
+def _refuses_arrays() -> bool:
+    """Whether this NumPy refuses an array of one element where an element is written (2.4), or takes the element."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            np.zeros(1)[0] = np.ones(1)
+        except (ValueError, TypeError):
+            return True
+    return False

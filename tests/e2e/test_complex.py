@@ -1,0 +1,365 @@
+"""Complex numbers: NumPy's bits, kinds, views and errors, for both dtypes, over layouts and special values."""
+
+from __future__ import annotations
+
+import cmath
+from itertools import product
+
+import numpy as np
+import pytest
+
+import jitgraph as jg
+
+RNG = np.random.default_rng(5)
+DTYPES = [np.complex64, np.complex128]
+PARTS = (0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan)
+SPECIAL = np.array([complex(a, b) for a, b in product(PARTS, PARTS)])
+
+
+def numbers(*shape):
+    return RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape)
+
+
+def layouts(dtype):
+    """Arrays that lie in memory in every way, and scalars."""
+    square = numbers(6, 9).astype(dtype)
+    return {
+        "contiguous": numbers(37).astype(dtype),
+        "special": SPECIAL.astype(dtype),
+        "reversed": numbers(21).astype(dtype)[::-1],
+        "strided": numbers(40).astype(dtype)[::2],
+        "matrix": square,
+        "transposed": square.T,
+        "columns reversed": square[:, ::-1],
+        "all reversed": square[::-1, ::-1],
+        "part": square[1:4, 2:8],
+        "0-d": np.array(1 + 2j, dtype),
+        "empty": np.zeros(0, dtype),
+        "scalar": dtype(0.3 - 2j),
+    }
+
+
+LAYOUTS = list(layouts(np.complex64))
+
+
+def assert_same(found, expected):
+    """Kinds, dtypes, shapes and bits; all NaNs are equal."""
+    if isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected, strict=True):
+            assert_same(a, b)
+        return
+    assert type(found) is type(expected)
+    a, b = np.asarray(found), np.asarray(expected)
+    assert a.dtype == b.dtype
+    assert a.shape == b.shape
+    parts = [(a.real, b.real), (a.imag, b.imag)] if a.dtype.kind == "c" else [(a, b)]
+    for x, y in parts:
+        np.testing.assert_array_equal(x, y)
+        if x.dtype.kind == "f":
+            numbers = ~np.isnan(x)
+            np.testing.assert_array_equal(np.signbit(x)[numbers], np.signbit(y)[numbers])
+
+
+def check(f, *args):
+    with np.errstate(all="ignore"):
+        assert_same(jg.jit(f)(*args), f(*args))
+
+
+def arithmetic(x, y):
+    return x + y, x - y, x * y, x / y, -x, +x, abs(x), x * 2.5, 1 / y, x + (1 - 2j), 3j - x
+
+
+def ufuncs(x, y):
+    return (
+        np.multiply(x, y), np.absolute(x), np.square(x), np.reciprocal(y), np.conj(x), np.positive(x), np.sign(x),
+        x * x, x**2, x**-1, x**0.5, x**3, x**y,
+    )  # fmt: skip
+
+
+def comparisons(x, y):
+    return (
+        x == y, x != y, np.less(x, y), np.less_equal(x, y), np.greater(x, y), np.greater_equal(x, y), np.isnan(x),
+        np.isinf(x), np.isfinite(x), np.logical_and(x, y), np.logical_or(x, y), np.logical_xor(x, y), np.logical_not(x),
+        np.maximum(x, y), np.minimum(x, y), np.fmax(x, y), np.fmin(x, y), np.where(np.isnan(x), x, y),
+    )  # fmt: skip
+
+
+def functions(x, y):
+    return (
+        np.exp(x), np.log(x), np.sqrt(y), np.sin(x), np.tanh(y), np.arccos(x), np.log1p(x), np.exp2(y), np.rint(x),
+        np.real(x) + 1, np.imag(y) * 2, np.isreal(x), np.iscomplex(y),
+    )  # fmt: skip
+
+
+def casts(x, y):
+    return x.astype(np.complex64), y.astype(np.complex128), y.astype(bool), x.real.astype(np.complex64)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elementwise(dtype, layout):
+    x = layouts(dtype)[layout]
+    y = x * dtype(0.5 + 1j)
+    if layout == "special":
+        x, y = np.repeat(x, len(x)), np.tile(x, len(x))
+    elif layout == "all reversed":
+        y = y.copy()[::-1, ::-1]
+    for f in (arithmetic, ufuncs, comparisons, functions, casts):
+        check(f, x, y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_division_by_small_and_large_numbers(dtype):
+    scale = 10.0 ** RNG.integers(-30, 30, (2, 500))
+    x, y = (numbers(500) * s for s in scale)
+    y.real[:50] = 0
+    y.imag[40:90] = 0
+    check(lambda x, y: (x / y, np.reciprocal(y), x * y), x.astype(dtype), y.astype(dtype))
+
+
+def test_promotion():
+    z = numbers(5).astype(np.complex64)
+    others = [np.arange(5, dtype=t) for t in (bool, "i1", "i8", "u4", "f4", "f8", "c16")]
+
+    def f(z, *others):
+        return (z + 1.0, z * 2, z + 1j, z * np.float64(1), *(z * o for o in others), *(o * 1j for o in others))
+
+    check(f, z, *others)
+
+
+SIZES = (2, 3, 4, 5, 7, 8, 9, 63, 64, 65, 127, 129, 1000, 9001)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_of_vectors(dtype):
+    compiled = jg.jit(lambda x: (x.sum(), x.mean(), np.var(x), np.cumsum(x)[-1], (x * x + 1).sum(), x.real.sum()))
+    for n in SIZES:
+        x = numbers(n).astype(dtype)
+        assert_same(compiled(x), compiled.__wrapped__(x))
+
+
+def reductions(x):
+    return (
+        x.sum(), x.sum(axis=0), x.sum(axis=-1, keepdims=True), x.mean(axis=0), np.std(x), np.std(x, axis=-1),
+        np.prod(x), x.prod(axis=0), x.max(), x.min(axis=0), np.argmax(x), x.argmin(axis=-1), x.any(), np.all(x, axis=0),
+        np.cumsum(x, axis=0), np.cumprod(x), np.abs(x).sum(), np.imag(x).sum(axis=0), np.count_nonzero(x),
+        x.sum(initial=2 + 1j), x.sum(where=x.real > 0), np.trace(np.atleast_2d(x)), np.linalg.norm(x),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(9, 21), (130, 5), (70, 3), (3, 5, 7)])
+def test_reductions(dtype, shape):
+    x = numbers(*shape).astype(dtype)
+    for view in (x, x.T, x[::-1, ::2], x[..., ::-1]):
+        check(reductions, view)
+
+
+def test_sums_of_signed_zeros():
+    check(lambda x: (x.sum(), np.cumsum(x), x.prod()), np.full(5, complex(-0.0, -0.0)))
+
+
+# ---------------------------------------------------------------------------------------------------- views and writes
+
+
+def both(f, *args):
+    """The results and the arguments that eager and compiled code leave behind agree; both results are given."""
+    eager = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    traced = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    expected, found = f(*eager), jg.jit(f)(*traced)
+    assert_same(found, expected)
+    for a, b in zip(traced, eager, strict=True):
+        if isinstance(a, np.ndarray):
+            assert_same(a, b)
+    return found, traced
+
+
+def test_writes_through_parts():
+    def f(x, r):
+        x.real[...] = r
+        x.imag += 1
+        x.imag[2:5] = 7
+        x[5:].real = -r[5:]
+        x.T.imag[-1] *= 2
+        return x
+
+    found, (x, _) = both(f, numbers(9), np.arange(9.0))
+    assert found is x
+
+
+def test_parts_are_views():
+    def f(x):
+        y = x * 2
+        return x.real, x.imag[:, ::2], x.T.real, y.imag, y
+
+    (real, imag, turned, part, whole), (x,) = both(f, numbers(4, 6))
+    for view in (real, imag, turned):
+        assert np.shares_memory(view, x)
+    assert np.shares_memory(part, whole)
+    assert real.strides == x.real.strides
+    assert imag.strides == x.imag[:, ::2].strides
+
+
+def test_parts_of_real_arrays():
+    def f(x):
+        return x.real, x.imag, x.conj(), np.real(x), np.conj(x)
+
+    (real, imag, same, *_), (x,) = both(f, np.arange(4.0))
+    assert real is x
+    assert same is x
+    assert not imag.flags.writeable
+
+
+def test_complex_into_real():
+    def by_number(r):
+        r[0] = 1j
+        return r
+
+    def in_place(r):
+        r += 1j
+        return r
+
+    for f in (by_number, in_place):
+        with pytest.raises(TypeError):
+            jg.jit(f)(np.zeros(3))
+    with pytest.warns(np.exceptions.ComplexWarning):
+        expected = numbers(3).astype(float)
+    assert jg.jit(lambda z: z.astype(float))(expected + 2j).dtype == np.float64
+
+
+def test_indexing_and_masks():
+    def f(x, i):
+        x[x.real > 0.5] = 0
+        x[i[:2]] += 1j
+        np.add.at(x, i % 3, 1 + 1j)
+        return x[i], x[np.abs(x) > 1], np.take(x, i), np.concatenate([x, x.real]), np.stack([x, x.conj()]), x[-1]
+
+    both(f, numbers(12), np.arange(12)[::-1])
+
+
+def test_shapes():
+    def f(x):
+        return x.reshape(6, 4), x.T.ravel(), x.flatten(), np.flip(x).copy(), x.diagonal() * 1, np.roll(x, 1), np.tile(x, 2)
+
+    both(f, numbers(4, 6))
+
+
+def test_creation():
+    def f(n, t):
+        return (
+            np.zeros(n, complex), np.ones((n, 2), np.complex64), np.full(n, 1 + 2j), np.full(n, t, np.complex64),
+            np.arange(n, dtype=complex), np.linspace(0, 1j, 5), np.linspace(1 + 1j, 2, n), np.eye(n, dtype=complex),
+            np.array([1, t]), np.array([1, 2j]),
+        )  # fmt: skip
+
+    both(f, 3, 0.5j)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products(dtype):
+    def f(a, b):
+        return (
+            a @ b, a.conj().T @ a, a @ b[:, 0], b[:, 0] @ a.T, np.vdot(a[0], a[1]), np.inner(a, a), a @ a.T,
+            np.tensordot(a, b, 1), np.outer(a[0], b[:, 0]), a @ b.real,
+        )  # fmt: skip
+
+    both(f, numbers(4, 6).astype(dtype), numbers(6, 3).astype(dtype))
+
+
+# ------------------------------------------------------------------------------------------------------------- scalars
+
+
+def test_numpy_scalars_multiply_without_fma():
+    def f(a, b):
+        return a * b, np.multiply(a, b), a / b, abs(a), np.abs(a), np.square(a), a**2, a + b, a.real, a.conjugate(), a == b
+
+    for _ in range(20):
+        both(f, *numbers(2))
+
+
+def test_python_numbers():
+    def f(z, w, t):
+        return (
+            z * w, z / w, w / z, z + w, z - w, z * t, t / z, -z, +z, abs(z), z.real, z.imag, z.conjugate(), z == w,
+            z != 2, z**2, z**0.5, 2**z, 1j * t, bool(z), complex(z), complex(t, z.real), z / 3,
+        )  # fmt: skip
+
+    for _ in range(20):
+        both(f, *(complex(z) for z in numbers(2)), 1.5)
+
+
+@pytest.mark.parametrize(
+    ("f", "z"),
+    [
+        (lambda z: 1 / z, 0j),
+        (lambda z: z**-1, 0j),
+        (lambda z: abs(z), 1e308 + 1e308j),
+        (lambda z: z < 2, 1j),
+        (lambda z: float(z), 1j),
+        (lambda z: z % 2, 1j),
+        (lambda z: z // 2, 1j),
+    ],
+)
+def test_python_errors(f, z):
+    with pytest.raises((ArithmeticError, TypeError)) as expected:
+        f(z)
+    with pytest.raises(expected.type, match=str(expected.value).split("(")[0]):
+        jg.jit(f)(z)
+
+
+def test_cmath():
+    def f(z, t):
+        return cmath.exp(z), cmath.sqrt(z), cmath.phase(z), cmath.sqrt(-t), cmath.rect(t, 1.0)
+
+    both(f, 0.3 + 0.4j, 2.0)
+
+
+def test_loops_and_branches():
+    def f(x, c):
+        total = 0j
+        for i in range(x.shape[0]):
+            total = total * 0.5 + x[i]
+        z, steps = c, 0
+        while abs(z) < 4 and steps < 50:
+            z = z * z + c
+            steps += 1
+        return total, z, steps, (z * 2 if abs(c) > 1 else z)
+
+    both(f, numbers(30), 0.5 + 0.1j)
+
+
+def test_mandelbrot():
+    def f(c):
+        z = np.zeros_like(c)
+        count = np.zeros(c.shape, int)
+        for _ in range(30):
+            inside = np.abs(z) < 2
+            z[inside] = z[inside] ** 2 + c[inside]
+            count[inside] += 1
+        return z, count
+
+    both(f, np.linspace(-2, 1, 24)[None, :] + 1j * np.linspace(-1, 1, 15)[:, None])
+
+
+def test_fourier_matrix():
+    def f(x):
+        n = x.shape[0]
+        k = np.arange(n)
+        return np.exp(-2j * np.pi * k[:, None] * k / n) @ x, np.fft.fft(x)
+
+    both(f, numbers(8))
+
+
+def test_gradients_through_complex_numbers_are_refused():
+    def loss(x):
+        return np.abs(x * (1 + 2j)).sum()
+
+    with pytest.raises(jg.errors.JitgraphError, match="complex"):
+        jg.jit(jg.grad(loss))(np.arange(1.0, 4.0))
+
+
+def test_a_chain_is_one_kernel_of_whole_vectors():
+    text = jg.jit(lambda z, c: (z * z + c) * np.conj(z)).inspect_ir(numbers(100), numbers(100), stage="llvm")
+    assert text.count("define internal") == 1
+    assert "gather" not in text
