@@ -492,6 +492,10 @@ class TraceMode:
             )[0]
         self.check(fits, "deoptimise", f"Python integer {{0}} out of bounds for {dtype.name}", value)
 
+    def can_rerun(self) -> bool:
+        """Whether `assume` is possible here."""
+        return False
+
     def assume(self, flag: Value, why: str) -> bool:
         """The truth of a traced bool that decides what is traced; a mode that cannot trace anew refuses."""
         return self.fail(f"{why} depends on data", "give both cases one dtype.")
@@ -602,7 +606,7 @@ def _path(shape: Shape, steps: Sequence[Step]) -> tuple[Any, ...]:
     map = IndexMap.identity(shape)
     for step in steps:
         here = map.shape
-        affine = step if isinstance(step, IndexMap) else _units(here, step)
+        affine = step if isinstance(step, IndexMap) else _units(here, step)  # type: ignore[arg-type]
         if affine is not None:
             map = map.then(affine)
             continue

@@ -227,7 +227,7 @@ def _view(array: Any, steps: Sequence[Any], env: Env, read_only: bool = False) -
             numbers = step.substitute(dict(env))
             array = view_array(array, numbers)
         elif isinstance(step, str | np.dtype):
-            array = view_array(array, step)
+            array = view_array(array, step)  # type: ignore[arg-type]  # a string is a part
         else:
             array = array.reshape([evaluate(d, env) for d in step])
     if read_only:

@@ -97,6 +97,9 @@ def assert_same(found: Sequence[Any], expected: Sequence[Any], ulp: float = 0) -
         a, b = np.asarray(x), np.asarray(y)
         assert a.dtype == b.dtype
         assert a.shape == b.shape, f"shape {a.shape} is not {b.shape}"
+        if a.dtype.kind == "c":
+            assert_same([a.real, a.imag], [b.real, b.imag], ulp)
+            continue
         if a.dtype.kind == "f" and ulp:
             with np.errstate(all="ignore"):
                 near = np.abs(a - b) <= ulp * np.spacing(np.maximum(np.abs(a), np.abs(b)))

@@ -51,49 +51,64 @@ def _written(x: np.ndarray, write: Callable[[np.ndarray], Any]) -> np.ndarray:
     return x
 
 
+def each(
+    module: str, names: str, make: Callable[[Any], Callable[..., Any]]
+) -> dict[str, tuple[Callable[..., Any], ...]]:
+    """The call that `make` makes of each function named, by public name."""
+    space = {"np": np, "np.fft": np.fft, "np.emath": np.emath}[module]
+    return {f"{module}.{name}": (make(getattr(space, name)),) for name in names.split()}
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A call of a method of ndarray without arguments, and along an axis."""
+    return lambda x, A, i: (getattr(x, name)(), getattr(A, name)(axis=0), getattr(i, name)())
+
+
 #: Public name of a function (a method of ndarray, of a ufunc) to calls of it.
 CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     # elementwise
-    **{
-        f"np.{name}": (lambda x, f, i, u, t, op=getattr(np, name): (op(x), op(f), op(t)),)
-        for name in """
-            absolute abs fabs negative positive sign square ceil floor trunc rint exp expm1 exp2 sin cos tan tanh sinh
-            cosh arctan atan arcsinh asinh degrees radians deg2rad rad2deg isfinite isinf isnan signbit logical_not
-            conjugate conj cbrt sinc spacing
-        """.split()
-    },
-    **{
-        f"np.{name}": (lambda z, s, op=getattr(np, name): (op(z), op(z.astype(np.float32)), op(s / 4)),)
-        for name in """
+    **each(
+        "np",
+        """
+            absolute abs fabs negative positive sign square ceil floor trunc rint exp expm1 exp2 sin
+            cos tan tanh sinh cosh arctan atan arcsinh asinh degrees radians deg2rad rad2deg
+            isfinite isinf isnan signbit logical_not conjugate conj cbrt sinc spacing
+        """,
+        lambda op: lambda x, f, i, u, t: (op(x), op(f), op(t)),
+    ),
+    **each(
+        "np",
+        """
             sqrt log log2 log10 log1p reciprocal arcsin asin arccos acos arctanh atanh
-        """.split()
-    },
+        """,
+        lambda op: lambda z, s: (op(z), op(z.astype(np.float32)), op(s / 4)),
+    ),
     "np.arccosh": (lambda z: np.arccosh(z + 1),),
     "np.acosh": (lambda z: np.acosh(z + 1),),
-    **{
-        f"np.{name}": (lambda x, y, s, f, i, op=getattr(np, name): (op(x, y), op(x, s), op(f, f[::-1]), op(i, 2.5)),)
-        for name in """
-            add subtract multiply divide true_divide equal not_equal less less_equal greater greater_equal maximum
-            minimum fmax fmin hypot arctan2 atan2 copysign logaddexp logaddexp2 fmod mod remainder floor_divide
-            heaviside logical_and logical_or logical_xor nextafter
-        """.split()
-    },
-    **{
-        f"np.{name}": (lambda z, y, s, op=getattr(np, name): (op(z, y), op(z, 2), op(s, z)),)
-        for name in ("power", "pow", "float_power")
-    },
-    **{
-        f"np.{name}": (lambda i, j, u, op=getattr(np, name): (op(i, j), op(u, 3), op(u, u[::-1])),)
-        for name in "bitwise_and bitwise_or bitwise_xor gcd lcm".split()
-    },
-    **{
-        f"np.{name}": (lambda i, j, u, op=getattr(np, name): (op(i, j), op(u, 3)),)
-        for name in "left_shift right_shift bitwise_left_shift bitwise_right_shift".split()
-    },
-    **{
-        f"np.{name}": (lambda i, u, b, op=getattr(np, name): (op(i), op(u)),)
-        for name in "invert bitwise_not bitwise_invert bitwise_count".split()
-    },
+    **each(
+        "np",
+        """
+            add subtract multiply divide true_divide equal not_equal less less_equal greater
+            greater_equal maximum minimum fmax fmin hypot arctan2 atan2 copysign logaddexp
+            logaddexp2 fmod mod remainder floor_divide heaviside logical_and logical_or logical_xor
+            nextafter
+        """,
+        lambda op: lambda x, y, s, f, i: (op(x, y), op(x, s), op(f, f[::-1]), op(i, 2.5)),
+    ),
+    **each("np", "power pow float_power", lambda op: lambda z, y, s: (op(z, y), op(z, 2), op(s, z))),
+    **each(
+        "np",
+        "bitwise_and bitwise_or bitwise_xor gcd lcm",
+        lambda op: lambda i, j, u: (op(i, j), op(u, 3), op(u, u[::-1])),
+    ),
+    **each(
+        "np",
+        """
+            left_shift right_shift bitwise_left_shift bitwise_right_shift
+        """,
+        lambda op: lambda i, j, u: (op(i, j), op(u, 3)),
+    ),
+    **each("np", "invert bitwise_not bitwise_invert bitwise_count", lambda op: lambda i, u, b: (op(i), op(u))),
     "np.divmod": (lambda x, y: np.divmod(x, 1.5), lambda i, j: np.divmod(i, j + 1)),
     "np.modf": (lambda x: np.modf(x),),
     "np.frexp": (lambda x: np.frexp(x),),
@@ -122,24 +137,26 @@ CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "np.i0": (lambda x: np.i0(x),),
     "np.unwrap": (lambda x: np.unwrap(x * 3),),
     # reductions
-    **{
-        f"np.{name}": (lambda x, A, T, i, f, op=getattr(np, name): (op(x), op(A, axis=0), op(T, axis=(0, 2)), op(i)),)
-        for name in """
-            sum prod max min amax amin mean var std any all ptp nansum nanprod nanmax nanmin nanmean nanvar nanstd
-            median nanmedian count_nonzero
-        """.split()
-    },
-    **{
-        f"np.{name}": (lambda x, A, i, op=getattr(np, name): (op(x), op(A, axis=0), op(i)),)
-        for name in "argmax argmin nanargmax nanargmin cumsum cumprod nancumsum nancumprod".split()
-    },
+    **each(
+        "np",
+        """
+            sum prod max min amax amin mean var std any all ptp nansum nanprod nanmax nanmin nanmean
+            nanvar nanstd median nanmedian count_nonzero
+        """,
+        lambda op: lambda x, A, T, i, f: (op(x), op(A, axis=0), op(T, axis=(0, 2)), op(i)),
+    ),
+    **each(
+        "np",
+        """
+            argmax argmin nanargmax nanargmin cumsum cumprod nancumsum nancumprod
+        """,
+        lambda op: lambda x, A, i: (op(x), op(A, axis=0), op(i)),
+    ),
     "np.cumulative_sum": (lambda x, A: (np.cumulative_sum(x), np.cumulative_sum(A, axis=1)),),
     "np.cumulative_prod": (lambda x, A: (np.cumulative_prod(x), np.cumulative_prod(A, axis=1)),),
     "np.average": (lambda x, z: (np.average(x), np.average(x, weights=z)),),
-    **{
-        f"np.{name}": (lambda x, A, op=getattr(np, name), q=q: (op(x, q), op(A, q, axis=0), op(x, [q, q / 2])),)
-        for name, q in [("percentile", 30), ("quantile", 0.3), ("nanpercentile", 30), ("nanquantile", 0.3)]
-    },
+    **each("np", "percentile nanpercentile", lambda op: lambda x, A: (op(x, 30), op(A, 30, axis=0), op(x, [30, 15]))),
+    **each("np", "quantile nanquantile", lambda op: lambda x, A: (op(x, 0.3), op(A, 0.3, axis=0), op(x, [0.3, 0.15]))),
     "np.diff": (lambda x, A: (np.diff(x), np.diff(A, axis=0), np.diff(x, 2)),),
     "np.ediff1d": (lambda x: (np.ediff1d(x), np.ediff1d(x, to_begin=[0.0], to_end=[1.0, 2.0])),),
     "np.gradient": (lambda x, A: (np.gradient(x), np.gradient(A), np.gradient(x, 0.5)),),
@@ -207,7 +224,7 @@ CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "np.unstack": (lambda R: np.unstack(R + 0, axis=1),),
     "np.hstack": (lambda x, v: np.hstack([x, v]),),
     "np.vstack": (lambda x, y: np.vstack([x, y]),),
-    "np.row_stack": (lambda x, y: np.row_stack([x, y]),),
+    "np.row_stack": (lambda x, y: np.row_stack([x, y]),),  # noqa: NPY201
     "np.dstack": (lambda A, B: np.dstack([A, B]),),
     "np.column_stack": (lambda x, y: np.column_stack([x, y]),),
     "np.block": (lambda A, B: np.block([[A, B], [B, A]]),),
@@ -380,24 +397,15 @@ CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "np.linalg.tensordot": (lambda T, A: L.tensordot(T, A, axes=1),),
     "np.linalg.vecdot": (lambda A, B: L.vecdot(A, B),),
     # fft
-    **{
-        f"np.fft.{name}": (lambda x, c, op=getattr(np.fft, name): (op(x), op(c), op(x, 5)),)
-        for name in "fft ifft irfft hfft".split()
-    },
-    **{f"np.fft.{name}": (lambda x, op=getattr(np.fft, name): (op(x), op(x, 5)),) for name in "rfft ihfft".split()},
-    **{
-        f"np.fft.{name}": (lambda A, op=getattr(np.fft, name): op(A),)
-        for name in "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()
-    },
+    **each("np.fft", "fft ifft irfft hfft", lambda op: lambda x, c: (op(x), op(c), op(x, 5))),
+    **each("np.fft", "rfft ihfft", lambda op: lambda x: (op(x), op(x, 5))),
+    **each("np.fft", "fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn", lambda op: lambda A: op(A)),
     "np.fft.fftshift": (lambda x: F.fftshift(x),),
     "np.fft.ifftshift": (lambda x: F.ifftshift(x),),
     "np.fft.fftfreq": (lambda x: F.fftfreq(x.shape[0], 0.5) * x,),
     "np.fft.rfftfreq": (lambda x: F.rfftfreq(7, 0.5) + x[:4],),
     # emath
-    **{
-        f"np.emath.{name}": (lambda z, op=getattr(np.emath, name): op(z + 0.001),)
-        for name in "sqrt log log2 log10 arccos arcsin arctanh".split()
-    },
+    **each("np.emath", "sqrt log log2 log10 arccos arcsin arctanh", lambda op: lambda z: op(z + 0.001)),
     "np.emath.logn": (lambda z: np.emath.logn(2, z + 1),),
     "np.emath.power": (lambda z: np.emath.power(z, 2),),
 }
@@ -405,8 +413,23 @@ CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
 #: Calls of methods and attributes of ndarray, by name.
 METHOD_CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     **{
-        name: (lambda x, A, i, op=name: (getattr(x, op)(), getattr(A, op)(axis=0), getattr(i, op)()),)
-        for name in "sum prod max min mean var std any all argmax argmin cumsum cumprod argsort".split()
+        name: (_method(name),)
+        for name in [
+            "sum",
+            "prod",
+            "max",
+            "min",
+            "mean",
+            "var",
+            "std",
+            "any",
+            "all",
+            "argmax",
+            "argmin",
+            "cumsum",
+            "cumprod",
+            "argsort",
+        ]
     },
     "T": (lambda A: A.T + 0,),
     "mT": (lambda T: T.mT + 0,),
@@ -487,6 +510,10 @@ _OF_POLYNOMIALS: dict[str, Callable[[Any], Callable[..., Any]]] = {
 }
 
 
+def _unary(f: Any) -> Callable[..., Any]:
+    return lambda x: f(x)
+
+
 def polynomial_calls() -> dict[str, tuple[Callable[..., Any], ...]]:
     """Calls of every function of `np.polynomial`'s modules, by public name."""
     found: dict[str, tuple[Callable[..., Any], ...]] = {}
@@ -507,7 +534,7 @@ def polynomial_calls() -> dict[str, tuple[Callable[..., Any], ...]]:
         for inner in (f"{prefix}2poly", f"poly2{prefix}"):
             f = getattr(module, inner, None)
             if f is not None:
-                found[f"np.polynomial.{name}.{inner}"] = ((lambda f: lambda x: f(x))(f),)
+                found[f"np.polynomial.{name}.{inner}"] = (_unary(f),)
     cheb = np.polynomial.chebyshev
     found["np.polynomial.chebyshev.chebpts1"] = (lambda x: cheb.chebpts1(7) + x,)
     found["np.polynomial.chebyshev.chebpts2"] = (lambda x: cheb.chebpts2(7) + x,)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.function_samples import CALLS, METHOD_CALLS, polynomial_calls, pool
 
 import jitgraph as jg
 from jitgraph import errors
 from jitgraph.observe import functions as table
+from tests.function_samples import CALLS, METHOD_CALLS, polynomial_calls, pool
 
 SUPPORTED = (table.COMPILED, table.INNER_LOOP, table.TRACED, table.HOST, table.AT_TRACE_TIME)
 ALL = CALLS | polynomial_calls()

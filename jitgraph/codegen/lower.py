@@ -37,7 +37,7 @@ from jitgraph.errors import InternalError
 from jitgraph.ir.dims import symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.storage import UPDATES
-from jitgraph.ir.transform import is_for_checks
+from jitgraph.ir.transform import ops_for_checks
 from jitgraph.ir.types import Shape
 
 __all__ = ["lower"]
@@ -271,6 +271,7 @@ class Lowering:
     def block(self, block: Block) -> None:
         """Lower the ops of a block, but for its `yield`."""
         ops = list(block.ops())
+        for_checks = ops_for_checks(block)
         done: Op | None = None
         for op, following in zip(ops, [*ops[1:], None], strict=True):
             if op is done:
@@ -288,7 +289,7 @@ class Lowering:
                 handler(self, op)
             elif op.defn.lower is not None and op.result.type.ndim == 0:
                 self.places[op.result] = Evaluator(self, self.frame, {}).at(op.result, ())
-            elif is_for_checks(op):
+            elif op in for_checks:
                 pass  # computed where the check reads it
             else:
                 self.group(op, [op], {}, op.results, 0)

@@ -63,14 +63,15 @@ def bound_symbols(op: Op) -> Iterator[str]:
     yield from op.attrs.get("binds", ())
 
 
-def is_for_checks(op: Op) -> bool:
-    """Is `op` a copy of an elementwise operation that only checks of arrays use? Such ones stand in no kernel."""
-    if not op.defn.has(Trait.ELEMENTWISE) or not op.results[0].type.ndim or not op.results[0].uses:
-        return False
-    return all(
-        user.block is op.block and ((user.name == "check" and bool(user.attrs.get("guarded"))) or is_for_checks(user))
-        for user in op.results[0].users()
-    )
+def ops_for_checks(block: Block) -> set[Op]:
+    """The elementwise ops of a block that only guarded checks of arrays use. They stand in no kernel."""
+    found: set[Op] = set()
+    for op in block.ops_back():
+        if not op.defn.has(Trait.ELEMENTWISE) or not op.results[0].type.ndim or not op.results[0].uses:
+            continue
+        if all(user in found or (user.name == "check" and user.attrs.get("guarded")) for user in op.results[0].users()):
+            found.add(op)
+    return found
 
 
 class Substitution:

@@ -16,6 +16,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType
 from jitgraph.tensor import METHODS, Tensor
 from jitgraph.tracing import host, numpy_python
+from jitgraph.tracing.host_table import POLYNOMIALS
 from jitgraph.xp.core import NUMPY_TABLE
 from jitgraph.xp.hosted import UNSUPPORTED_METHODS
 
@@ -33,14 +34,14 @@ _STATIC_NAMES: Final = """
 """
 _STATIC: Final = {
     *_STATIC_NAMES.split(),
-    *(f"polynomial.{module}.{prefix}gauss" for module, prefix in numpy_python.POLYNOMIALS.items()),
+    *(f"polynomial.{module}.{prefix}gauss" for module, prefix in POLYNOMIALS.items()),
 }
 #: Modules in the table.
 _MODULES: Final[tuple[str, ...]] = ("", "linalg", "fft", "emath", "lib.stride_tricks")
 #: Modules left out as a whole.
 LEFT_OUT: Final[dict[str, str]] = {
     "char": "text", "strings": "text", "rec": "records", "ma": "masked arrays: pass `x.filled(...)` and `x.mask`",
-    "ctypeslib": "memory of other libraries", 
+    "ctypeslib": "memory of other libraries",
     "testing": "`assert_*` functions are called back in their place; the rest is for tests",
     "random": "see limits.md", "f2py": "a compiler of Fortran", "typing": "types", "exceptions": "classes",
 }  # fmt: skip
@@ -61,7 +62,7 @@ def functions() -> Iterator[Row]:
         space = _module(module)
         for name in _public(space):
             yield _row(f"{module}.{name}" if module else name, getattr(space, name))
-    for name in numpy_python.POLYNOMIALS:
+    for name in POLYNOMIALS:
         space = _module(f"polynomial.{name}")
         for inner in _public(space):
             if getattr(getattr(space, inner), "__module__", "") == space.__name__:

@@ -2,6 +2,7 @@
 
 from jitgraph.ops import (
     bits,
+    complexes,
     control,
     create,
     effect,
@@ -17,6 +18,6 @@ from jitgraph.ops import (
 )
 
 __all__ = [
-    "bits", "control", "create", "effect", "elementwise", "fold", "functions", "index", "kernel", "linalg", "reduce", "shape",
+    "bits", "complexes", "control", "create", "effect", "elementwise", "fold", "functions", "index", "kernel", "linalg", "reduce", "shape",
     "ufuncs",
 ]  # fmt: skip

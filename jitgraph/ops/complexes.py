@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,17 +79,34 @@ def _exchange(name: str) -> Callable[..., Any]:
     return evaluate
 
 
-def _power_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-    return Signature((dtypes.C128, dtypes.C128), (python_type("py_complex"),))
+_KINDS: dict[str, Kind] = {"phase": "py_float", "isnan": "py_bool", "isinf": "py_bool", "isfinite": "py_bool"}
+
+
+def _python_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    operand = dtypes.F64 if attrs["of"] == "rect" else dtypes.C128
+    return Signature((operand,) * len(types), (python_type(_KINDS.get(attrs["of"], "py_complex")),))
+
+
+def _by_python(*operands: Any, of: str) -> Any:
+    numbers = [x.item() if isinstance(x, np.generic) else x for x in operands]
+    return pow(*numbers) if of == "pow" else getattr(cmath, of)(*numbers)
 
 
 define(
-    "python_power",
-    "`a ** b` of Python's complex numbers, by Python itself.",
-    _power_infer,
-    lambda a, b: complex(a) ** complex(b),
+    "python_complex",
+    "A function of `cmath`, or `pow`, of Python's complex numbers: by Python itself.",
+    _python_infer,
+    _by_python,
     traits=ELEMENTWISE,
-    arity=2,
+    arity=-1,
+)
+
+define(
+    "squared_norm",
+    "The sum of the squares of both parts of a complex vector: NumPy's dot products of strided views.",
+    lambda types, attrs: Signature((None,), (TensorType(dtypes.part_of(types[0].dtype), (), "np_scalar"),)),
+    lambda x: x.real.dot(x.real) + x.imag.dot(x.imag),
+    by_numpy=lambda types: True,
 )
 
 for _name, _read, _write, _what in (

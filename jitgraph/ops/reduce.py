@@ -103,23 +103,27 @@ def _reduction(
         result = reduced_type(x, attrs["axes"], attrs.get("keepdims", False), dtype)
         return Signature((None if cast_to is not None else dtype, *(dtype for _ in initial)), (result,))
 
-    def evaluate(
+    def evaluate(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+        return ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims)
+
+    def evaluate_from(
         x: Any, initial: Any = None, *, axes: tuple[int, ...], keepdims: bool = False, dtype: Any = None
     ) -> Any:
         given = {} if initial is None else {"initial": np.asarray(initial)[()]}
         return ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims, dtype=dtype, **given)
 
+    additive = ufunc in (np.add, np.multiply)
     define(
         name,
         doc,
         infer,
-        evaluate,
+        evaluate_from if additive else evaluate,
         vjp=vjp,
         jvp=jvp,
         traits=REDUCTION,
         numpy=(*numpy, ufunc.reduce),
         linear=linear,
-        arity=-1,
+        arity=-1 if additive else 1,
         by_numpy=_by_numpy_in(name),
     )
 
@@ -206,9 +210,9 @@ def _masked_sum(
 
 
 def _masked_sum_vjp(
-    b: Any, ct: Any, y: Any, x: Any, mask: Any, *initial: Any, axes: tuple[int, ...], keepdims: bool = False,
-    dtype: Any = None,
-) -> tuple[Any, ...]:  # fmt: skip
+    b: Any, ct: Any, y: Any, x: Any, *given: Any, axes: tuple[int, ...], keepdims: bool = False, dtype: Any = None
+) -> tuple[Any, ...]:
+    mask, *initial = given
     return (
         b.where(mask, expand(b, ct, shape_of(x), axes, keepdims), 0.0),
         None,

@@ -3,7 +3,7 @@
 `check %cond` of an array would be a pass of its own, over a mask in memory. So the truth of all elements is a
 reduction, which fuses with what else reads the array (a gather through the indices that are checked). Which element
 failed, and the values there, matter only if one did: the condition for that is computed anew then, from copies of the
-cheap operations behind it, which stand in no kernel (`is_for_checks`) and are evaluated where the check reads them.
+cheap operations behind it, which stand in no kernel (`ops_for_checks`) and are evaluated where the check reads them.
 """
 
 from __future__ import annotations

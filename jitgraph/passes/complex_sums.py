@@ -8,7 +8,7 @@ from jitgraph.ir.graph import Graph, Op, Value
 
 
 def complex_sums(graph: Graph) -> bool:
-    """Part complex sums and running sums into those of real numbers; any and all look at truth values.
+    """Part complex sums and running sums into those of real numbers.
 
     sum(z) = sum(real(z)) + i sum(imag(z)), where NumPy's pairwise order is that of complex numbers; so is cumsum(z).
     """
@@ -38,10 +38,4 @@ def _running(b: Builder, op: Op) -> Value:
     return _joined(b, op, *(b.cumsum(getattr(b, part)(x), axis=op.attrs["axis"]) for part in ("real", "imag")))
 
 
-def _truth(b: Builder, op: Op) -> Value:
-    x, *initial = op.operands
-    value = b.apply(op.defn, b.cast_to(x, dtypes.BOOL), *initial, **op.attrs)[0]
-    return value
-
-
-_RULES = {"reduce_sum": _sum, "cumsum": _running, "reduce_any": _truth, "reduce_all": _truth}
+_RULES = {"reduce_sum": _sum, "cumsum": _running}

@@ -19,7 +19,7 @@ from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.storage import UPDATES, WRITES, Space, disjoint, target_of
-from jitgraph.ir.transform import bound_symbols, has_effects, is_for_checks, op_symbols
+from jitgraph.ir.transform import bound_symbols, has_effects, op_symbols, ops_for_checks
 from jitgraph.ir.types import IndexMap, Shape, TensorType
 from jitgraph.passes.fuse_access import (
     Access,
@@ -70,6 +70,7 @@ class _Fuser:
         #: Groups over one domain that read an array from outside, by (array, domain).
         self.siblings: dict[tuple[Value, Shape], Group] = {}
         self.binders: dict[str, Group] = {}
+        self.for_checks = ops_for_checks(block)
 
     def run(self) -> bool:
         fused = False
@@ -83,7 +84,7 @@ class _Fuser:
 
     def visit(self, op: Op) -> bool:
         """Give an op its group; True if that will be a kernel."""
-        domain = None if op.defn.has(Trait.OPAQUE) or is_for_checks(op) else domain_of(op)
+        domain = None if op.defn.has(Trait.OPAQUE) or op in self.for_checks else domain_of(op)
         if domain is None:
             self.alone(op)
             return False

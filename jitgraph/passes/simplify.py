@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgraph import dtypes
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait

@@ -14,12 +14,12 @@ from jitgraph import errors
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Block, Site, Symbol, Value
-from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import PYTHON_KINDS
 from jitgraph.modes import TraceMode, constant_of
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor
-from jitgraph.tracing import host
+from jitgraph.tracing import floating, host
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.restart import Restart
 
@@ -96,6 +96,8 @@ class CaptureMode(TraceMode):
         self.shown: list[Tensor] = []
         #: Exception classes that the user's `try` statements around handle.
         self.handled: list[tuple[type[BaseException], ...]] = []
+        #: Floating-point conditions that raise here, by `np.errstate`'s names.
+        self.raising: frozenset[str] = frozenset()
         #: Scalars whose kind depends on the path: the joined value to its `kinds.Tag`.
         self.kinds: dict[Value, Any] = {}
         #: Integers that a loop carries from a small constant on, and that nothing computes with while their kind is open.
@@ -115,6 +117,12 @@ class CaptureMode(TraceMode):
         self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
         #: Storages that may share memory with others on one path: (they, those others).
         self._watched: list[tuple[Storage, list[Storage]]] = []
+
+    def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        results = super().apply(defn, values, attrs)
+        if self.raising:
+            floating.check(self, defn, values, results)
+        return results
 
     def fail(self, what: str, remedy: str = "") -> NoReturn:
         raise errors.TraceError(errors.describe(what, self.locate() or self.definition, remedy=remedy))

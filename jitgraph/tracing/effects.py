@@ -189,11 +189,11 @@ def draw(tracer: Tracer, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
         shape = target.type.shape
         from jitgraph.ir.types import TensorType
 
-        result = _emit(tracer, Draw(place, name), lambda *a, **k: TensorType(target.type.dtype, shape), args, kwargs)
+        result = emit(tracer, Draw(place, name), lambda *a, **k: TensorType(target.type.dtype, shape), args, kwargs)
         assign(target, result)
         return None
     if name in _SILENT:
-        return _emit(tracer, Draw(place, name), lambda *a, **k: None, args, kwargs)
+        return emit(tracer, Draw(place, name), lambda *a, **k: None, args, kwargs)
     leaves, tree = flatten((tuple(args), kwargs))
     dynamic = [k for k, x in enumerate(leaves) if type(x) is Tensor or isinstance(x, np.ndarray)]
 
@@ -204,7 +204,7 @@ def draw(tracer: Tracer, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
         promised = learn(mode, example, tree, leaves, dynamic)
     except Refused as why:
         raise refuse(mode, shown, str(why)) from None
-    result = _emit(tracer, Draw(place, name), lambda *a, **k: promised, args, kwargs)
+    result = emit(tracer, Draw(place, name), lambda *a, **k: promised, args, kwargs)
     if out is not None:
         from jitgraph.xp.core import deliver
 
@@ -212,7 +212,7 @@ def draw(tracer: Tracer, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
     return result
 
 
-def _emit(tracer: Tracer, fn: Any, rule: Any, args: Any, kwargs: Any) -> Any:
+def emit(tracer: Tracer, fn: Any, rule: Any, args: Any, kwargs: Any) -> Any:
     """A host call in its place; one that can be undone does not keep the call from being given up."""
     mode = tracer.mode
     before = mode.effects
@@ -236,7 +236,7 @@ def make(tracer: Tracer, kind: Callable[..., Any], args: Any, kwargs: Any) -> An
         return args[0]
     number = len(tracer.graph.sites)
     slot = Slot(number)
-    _emit(tracer, Make(kind, slot), lambda *a, **k: None, args, kwargs)
+    emit(tracer, Make(kind, slot), lambda *a, **k: None, args, kwargs)
     return Made(np.random.Generator if kind is np.random.default_rng else kind, slot)  # type: ignore[arg-type]
 
 
@@ -257,7 +257,7 @@ def _clock(fn: Callable[..., Any]) -> Callable[..., Any]:
     behind = _undone(fn)
 
     def standin(tracer: Tracer, *args: Any) -> Any:
-        return _emit(tracer, behind, lambda *a: python_type(kind), args, {})
+        return emit(tracer, behind, lambda *a: python_type(kind), args, {})
 
     return standin
 
@@ -280,7 +280,7 @@ def _warn(tracer: Tracer, message: Any, category: Any = None, stacklevel: int = 
         warnings.warn_explicit(message, kind, frame.f_code.co_filename, frame.f_lineno)
 
     behind.__name__ = behind.__qualname__ = "warnings.warn"
-    _emit(tracer, behind, lambda *a, **k: None, (), {})
+    emit(tracer, behind, lambda *a, **k: None, (), {})
 
 
 _OURS: Final = frozenset(("jitgraph", "ctypes"))
@@ -295,7 +295,7 @@ def _effect(fn: Callable[..., Any]) -> Callable[..., Any]:
     behind.__name__ = behind.__qualname__ = fn.__qualname__
 
     def standin(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
-        _emit(tracer, behind, lambda *a, **k: None, args, kwargs)
+        emit(tracer, behind, lambda *a, **k: None, args, kwargs)
 
     return standin
 

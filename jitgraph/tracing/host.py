@@ -348,7 +348,7 @@ class Host(Generic[P, R]):
         return self.__wrapped__(*args, **kwargs)
 
     def __jitgraph_trace__(self, tracer: Any, args: Any, kwargs: Any) -> Any:
-        return call(tracer.mode, self.__wrapped__, self._types, args, kwargs, effects=self.effects)
+        return call(tracer.mode, tracer.live(self.__wrapped__), self._types, args, kwargs, effects=self.effects)
 
     def _types(self, *args: Any, **kwargs: Any) -> Any:
         spec = self.result

@@ -1,14 +1,15 @@
-"""NumPy's functions that compiled code calls back (`host.TABLE`), each with a rule for its results or learnt by a probe."""
+"""NumPy's functions that compiled code calls back (`host.TABLE`): each has a rule for its results or is probed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.ir.types import TensorType, scalar_type
+from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.tracing.host import NAMED, PROBE, REFUSED, TABLE, Rule
 
 _FLOAT = np.dtype("f8")
@@ -33,6 +34,11 @@ def _as_type(x: Any) -> TensorType:
 
 def _refuse(name: str, why: str) -> NoReturn:
     raise errors.ShapeError(f"{name}: {why}")
+
+
+@rule_for(math.gamma, math.lgamma, math.fsum, math.remainder, math.ulp, math.dist)
+def _math(*_args: Any) -> Any:
+    return python_type("py_float")
 
 
 @rule_for(np.interp)
@@ -114,9 +120,10 @@ PROBED: dict[str, str] = {
 }
 
 
-#: The same for modules that NumPy loads when they are first used: (prefix, name in it) of bases of polynomials.
-_POLYNOMIALS: dict[str, str] = {
-    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme", "laguerre": "lag",
+#: NumPy's bases of polynomials (their modules are loaded when they are first used), and the prefixes of their names.
+POLYNOMIALS: dict[str, str] = {
+    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme",
+    "laguerre": "lag",
 }  # fmt: skip
 
 #: Why others have no compiled form.
@@ -149,7 +156,7 @@ _REASONS: dict[str, str] = {
 def _register() -> None:
     for why, names in _REASONS.items():
         REFUSED.update(dict.fromkeys(names.split(), why))
-    for module, prefix in _POLYNOMIALS.items():
+    for module, prefix in POLYNOMIALS.items():
         for name in ("fit", "roots", "fromroots", "mul", "div", "pow", "companion", "weight"):
             NAMED.add((f"numpy.polynomial.{module}", prefix + name))
         NAMED.update((f"numpy.polynomial.{module}", name) for name in (f"{prefix}2poly", f"poly2{prefix}"))

@@ -14,7 +14,8 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import host, host_table, numpy_programs  # noqa: F401  # fills the table
+from jitgraph.tracing import host, numpy_programs
+from jitgraph.tracing.host_table import POLYNOMIALS
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.xp.core import NUMPY_TABLE
 from jitgraph.xp.shape import retyped
@@ -36,13 +37,10 @@ TRACED: Final[dict[str, str]] = {
     "numpy.polynomial._polybase": "__call__",
     "numpy.linalg": "cross diagonal matmul matrix_transpose outer tensordot trace vecdot matrix_norm vector_norm",
 }
-#: NumPy's bases of polynomials and the prefixes of their functions' names, of which these are traced.
-POLYNOMIALS: Final[dict[str, str]] = {
-    "polynomial": "poly", "chebyshev": "cheb", "legendre": "leg", "hermite": "herm", "hermite_e": "herme", "laguerre": "lag",
-}  # fmt: skip
+#: What is traced of NumPy's bases of polynomials, by the names behind the prefix of each basis.
 _OF_POLYNOMIALS: Final = """
     val val2d val3d grid2d grid3d vander vander2d vander3d add sub mulx der int line valfromroots
-""".split()
+"""
 #: Sums of series in a loop over their coefficients, the last argument.
 _SERIES: Final = {
     (f"numpy.polynomial.{module}", prefix + name)
@@ -56,7 +54,9 @@ PROGRAMS: Final[dict[Any, Any]] = {
     np.vectorize.__call__: numpy_programs.vectorize,
 }
 _names: Final = {(module, name) for module, names in TRACED.items() for name in names.split()} | {
-    (f"numpy.polynomial.{module}", prefix + name) for module, prefix in POLYNOMIALS.items() for name in _OF_POLYNOMIALS
+    (f"numpy.polynomial.{module}", prefix + name)
+    for module, prefix in POLYNOMIALS.items()
+    for name in _OF_POLYNOMIALS.split()
 }
 _PUBLIC: Final = {"numpy.linalg": np.linalg}
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, effects, host, iteration, kinds, numpy_python
+from jitgraph.tracing import control_flow, effects, floating, host, iteration, kinds, numpy_python
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.environment import Environment
 from jitgraph.tracing.globals import TraceGlobals
@@ -256,7 +256,7 @@ class Tracer:
             return effects.draw(self, *drawn, args, kwargs)
         module = self._module_of(f)
         root = module.partition(".")[0]
-        if root == "numpy" and numpy_python.traced_values(args, kwargs):
+        if root in ("numpy", "math") and numpy_python.traced_values(args, kwargs):
             implementation = f if numpy_python.is_helper(self, f) else numpy_python.implementation(f)
             if implementation is not None:
                 return numpy_python.call(self, implementation, args, kwargs)
@@ -502,6 +502,46 @@ class Tracer:
             value = self.outside.read_attribute(owner, name, value)
         return value
 
+    def live(self, f: Any) -> Any:
+        """A function that traced code defines, as one that runs behind a host call: with the live world around it.
+
+        Raises:
+            TraceError: it uses a traced value that is not passed to it.
+        """
+        if type(f) is not FunctionType or not is_rewritten(f.__code__):
+            return f
+        code = next(
+            (
+                inner
+                for original, _ in self._functions.values()
+                for inner in nested(original.__code__)
+                if inner.co_name == f.__code__.co_name and inner.co_firstlineno == f.__code__.co_firstlineno
+            ),
+            None,
+        )
+        namespace = f.__globals__
+        if code is None or not isinstance(namespace, TraceGlobals):
+            self.mode.fail(f"{f.__name__} runs outside of the trace, and its source is not at hand", "define it outside.")
+        olds = {id(new): old for old, new, _, _ in self._cells.values()}
+        cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+        closure = tuple([olds.get(id(cells[n])) or self._live_cell(f, n, cells[n]) for n in code.co_freevars])
+        made = FunctionType(code, namespace.live, f.__name__, f.__defaults__, closure)
+        made.__kwdefaults__ = f.__kwdefaults__
+        return made
+
+    def _live_cell(self, f: FunctionType, name: str, cell: CellType) -> CellType:
+        content = cell.cell_contents
+        if iteration.any_traced(content) or id(content) in self.outside.copied:
+            self.mode.fail(
+                f"{f.__name__} is called when the compiled code runs, and uses {name} of the trace",
+                f"pass {name} to it as an argument.",
+            )
+        return CellType(content)
+
+    def effect(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        """Call a function without a result each time that the compiled code comes here, with the run's values."""
+        effects.emit(self, fn, lambda *a, **k: None, args, kwargs)
+
     def environment(self) -> Environment:
         """What stands for `os.environ`."""
         return Environment(self.outside)
@@ -737,7 +777,7 @@ class _OwnStandin:
 def _print(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
     """Prints at once, traced values by their types, and warns that calls of the compiled code will not."""
     warnings.warn(
-        "print() inside a jitted function runs once, while it is traced; print after the call instead",
+        "print() inside a jitted function runs once, while it is traced; jg.debug.print prints at each run",
         UserWarning,
         stacklevel=3,
     )
@@ -826,7 +866,7 @@ def _table() -> dict[int, Any]:
             vars: _vars,
             print: _print,
         }
-        found.update({f: _OwnStandin(body) for f, body in (iteration.BODIES | effects.BODIES | own).items()})
+        found.update({f: _OwnStandin(body) for f, body in (iteration.BODIES | effects.BODIES | floating.BODIES | own).items()})
         table = {id(f): body for f, body in found.items() if not isinstance(f, tuple)}
         _kept.extend(found)
         _standins.update(table)

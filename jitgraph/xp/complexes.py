@@ -13,6 +13,10 @@ from jitgraph.modes import TraceMode
 from jitgraph.tensor import EAGER, Storage, Tensor, apply, lift, make, part_of, plain, wrap
 from jitgraph.xp.core import R, numpy_function, rewrap, tensor
 
+#: Functions of `cmath` with one complex argument and one result.
+CMATH = """
+acos acosh asin asinh atan atanh cos cosh exp log10 sin sinh sqrt tan tanh phase isnan isinf isfinite
+""".split()
 _ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _REFUSED = {"floordiv": "//", "mod": "%", "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
 _ABS_TOO_LARGE = "absolute value too large"
@@ -77,14 +81,20 @@ def imag(val: Any) -> Any:
 def python_binary(mode: TraceMode, name: str, a: Value, b: Value, record: str) -> Any:
     """An operator on two Python numbers of which one is complex: the other one is made so first, as Python does."""
     if name in _ORDERED:
-        raise errors.DTypeError(f"'{_ORDERED[name]}' not supported between instances of 'complex' and 'complex'")
+        raise errors.DTypeError(f"'{_ORDERED[name]}' not supported between instances of {_class(a)} and {_class(b)}")
     if name in _REFUSED:
-        raise errors.DTypeError(f"unsupported operand type(s) for {_REFUSED[name]}: 'complex' and 'complex'")
+        raise errors.DTypeError(f"unsupported operand type(s) for {_REFUSED[name]}: {_class(a)} and {_class(b)}")
     emit = mode.builder.apply
     x, y = (v if v.type.kind == "py_complex" else mode.builder.cast_to(v, dtypes.C128) for v in (a, b))
     if name == "truediv":
         mode.check(emit(R("ne"), y, 0j)[0], "ZeroDivisionError", _ZERO_DIVISION)
-    return wrap(mode, emit(R("python_power" if name == "pow" else record), x, y)[0])
+    if name == "pow":
+        return wrap(mode, emit(R("python_complex"), x, y, of="pow")[0])
+    return wrap(mode, emit(R(record), x, y)[0])
+
+
+def _class(x: Value) -> str:
+    return repr(x.type.kind.removeprefix("py_"))
 
 
 def python_abs(mode: TraceMode, x: Value) -> Any:

@@ -357,8 +357,12 @@ def _loc(mode: Any) -> Any:
 # --- axes and sizes
 
 
-def size_of(x: Any) -> DimLike:
-    """A size given by the user (int, NumPy integer, traced `py_int`) as a dim."""
+def size_of(x: Any, free: bool = False) -> DimLike:
+    """A size given by the user (int, NumPy integer, traced `py_int`) as a dim.
+
+    Args:
+        free: -1 says that the size follows from the others (`reshape`): a traced number is taken to be -1, or not, by calls.
+    """
     kind = type(x)
     if kind is int:
         return x  # type: ignore[no-any-return]
@@ -375,7 +379,11 @@ def size_of(x: Any) -> DimLike:
             if t.dtype.kind not in "iu" or t.shape:
                 raise errors.DTypeError(f"'{t}' object cannot be interpreted as an integer")
             value = lift(mode, x)
-            mode.check(mode.builder.apply(R("ge"), value, 0)[0], "ValueError", _NEGATIVE)
+            known = mode.builder.apply(R("ge"), value, 0)[0]
+            if free and mode.can_rerun() and not mode.assume(known, "a negative size"):
+                mode.check(mode.builder.apply(R("eq"), value, -1)[0], "ValueError", _NEGATIVE)
+                return -1
+            mode.check(known, "ValueError", _NEGATIVE)
             return mode.bind(value, "k", 0)
     return operator.index(x)
 
@@ -419,15 +427,15 @@ def sizes_agree(mode: Mode, a: DimLike, b: DimLike, message: str) -> bool:
         return True
 
 
-def shape_of(shape: Any) -> Shape:
-    """A shape given by the user: an integer or a sequence of them."""
+def shape_of(shape: Any, free: bool = False) -> Shape:
+    """A shape given by the user: an integer or a sequence of them; `free` as for `size_of`."""
     if type(shape) is Tensor and shape.type.kind == "array" and shape.type.ndim == 1:
-        return tuple(size_of(shape[k]) for k in range(len(shape)))
+        return tuple(size_of(shape[k], free) for k in range(len(shape)))
     if isinstance(shape, (list, tuple)):
-        return tuple([size_of(d) for d in shape])
+        return tuple([size_of(d, free) for d in shape])
     if isinstance(shape, np.ndarray) and shape.ndim:
         return tuple(int(d) for d in shape)
-    return (size_of(shape),)
+    return (size_of(shape, free),)
 
 
 def axis_of(axis: Any, ndim: int, what: str = "") -> int:

@@ -1,4 +1,4 @@
-"""Arrays put together anew: `insert`, `delete`, `trim_zeros`, `ediff1d`, `block`, `kron`, `diagflat`, checked conversions."""
+"""Arrays put together anew: `insert`, `delete`, `trim_zeros`, `block`, `kron`, windows; checked conversions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _axis_and_array(arr: Any, axis: Any, what: str) -> tuple[Tensor, int]:
     return x, axis_of(axis, x.type.ndim, what)
 
 
-def _slices(x: Tensor, axis: int, part: slice) -> Tensor:
+def _slices(x: Tensor, axis: int, part: slice) -> Any:
     return getitem(x, (slice(None),) * axis + (part,))
 
 
@@ -86,7 +86,7 @@ def _fitted(new: Tensor, x: Tensor, axis: int) -> Tensor:
     shape[axis] = new.type.shape[axis]
     mode = x._storage.mode
     sizes = tuple(d if isinstance(d, int) else dim_tensor(mode, d) for d in shape)
-    return new if new.type.shape == tuple(shape) else broadcast_to(new, sizes)  # type: ignore[no-any-return]
+    return new if new.type.shape == tuple(shape) else broadcast_to(new, sizes)
 
 
 def _insert_many(arr: Any, x: Tensor, obj: Any, values: Any, axis: Any, k: int) -> Any:
@@ -143,7 +143,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 def _is_plain(bound: Any) -> bool:
-    return bound is None or (isinstance(bound, int | np.integer) and bound >= 0)
+    return bound is None or (isinstance(bound, int | np.integer) and int(bound) >= 0)
 
 
 @numpy_function(np.trim_zeros)
@@ -221,7 +221,7 @@ def _depth(arrays: Any) -> int:
         ValueError, TypeError: lists of unequal depth or empty ones, or tuples, as NumPy refuses them.
     """
     if isinstance(arrays, tuple):
-        raise TypeError("arrays is a tuple. Only lists can be used to arrange blocks, and np.block does not allow implicit conversion from tuple to ndarray.")  # fmt: skip
+        raise TypeError("arrays is a tuple. Only lists can be used to arrange blocks.")
     if not isinstance(arrays, list):
         return 0
     depths = {_depth(a) for a in arrays}
@@ -285,7 +285,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 
 @numpy_function(np.isfortran)
 def isfortran(a: Any) -> bool:
-    """Whether memory is in Fortran order and not in C order too: for an array its layout, under a guard on its sizes."""
+    """Whether memory is in Fortran order and not in C order too: its layout says so, under a guard on its sizes."""
     t = a.type
     if t.ndim < 2 or not t.layout.is_f or t.layout.is_c:
         return False

@@ -406,9 +406,11 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 @numpy_function(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     x, y = tensor(a), tensor(b)
-    if y.type.dtype.kind != "f" or y.type.is_python:
+    if y.type.is_python:  # stays weak, as a float
+        y = as_kind(cast(y, np.float64), "py_float") if y.type.dtype.kind in "bi" else y
+    elif y.type.dtype.kind not in "fc":
         y = cast(y, np.result_type(y.type.dtype, 1.0))
-    near = less_equal(absolute(subtract(x, y)), add(atol, multiply(rtol, absolute(y))))
+    near = less_equal(absolute(subtract(x, y)), atol + rtol * abs(y))
     result = logical_or(logical_and(near, isfinite(y)), equal(x, y))
     if equal_nan:
         result = logical_or(result, logical_and(isnan(x), isnan(y)))

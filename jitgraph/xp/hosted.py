@@ -1,4 +1,4 @@
-"""NumPy's functions that have no operator as functions of this namespace: NumPy itself eagerly, a call back in a trace."""
+"""NumPy's functions without an operator as functions of this namespace: NumPy itself, or a call back in a trace."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from jitgraph import errors
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode, shape_text
 from jitgraph.tensor import EAGER, Mode, Tensor, apply, read, wrap
-from jitgraph.xp.complexes import conjugate_of, imag_of, is_complex, real_of
+from jitgraph.xp.complexes import conjugate_of, is_complex, real_of
 from jitgraph.xp.core import (
     EXPORTS,
     R,
@@ -25,7 +25,7 @@ from jitgraph.xp.core import (
     sizes_agree,
     tensor,
 )
-from jitgraph.xp.elementwise import absolute, add, multiply, sqrt, square, subtract
+from jitgraph.xp.elementwise import absolute, multiply, sqrt, square, subtract
 from jitgraph.xp.reductions import sum
 from jitgraph.xp.shape import diagonal, moveaxis, ravel, reshape_to, retyped, transpose
 
@@ -206,14 +206,30 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         axisa = axisb = axisc = axis
     mode = mode_in((a, b))
     x, y = moveaxis(array_tensor(a, mode), axisa, -1), moveaxis(array_tensor(b, mode), axisb, -1)
-    wrong = "incompatible vector sizes for cross product (both axes must have size 3)"
-    if not all(sizes_agree(v._storage.mode, v.type.shape[-1], 3, wrong) for v in (x, y)):
-        raise errors.ShapeError(wrong)
+    (p, third), (q, other) = _components(x), _components(y)
+    z = subtract(multiply(p[0], q[1]), multiply(p[1], q[0]))
+    if not third and not other:
+        return array_tensor(z)
+    if third and other:
+        parts = [subtract(multiply(p[i], q[j]), multiply(p[j], q[i])) for i, j in ((1, 2), (2, 0))]
+    elif other:
+        parts = [multiply(p[1], q[2]), EXPORTS["negative"](multiply(p[0], q[2]))]
+    else:
+        parts = [EXPORTS["negative"](multiply(p[2], q[1])), multiply(p[2], q[0])]
+    parts.append(z)
+    return EXPORTS["stack"](parts, axis=axis_of(axisc, parts[0].ndim + 1, "cross"))
+
+
+def _components(x: Tensor) -> tuple[list[Any], bool]:
+    """The two or three components of vectors along the last axis, and whether there are three."""
     from jitgraph.xp.indexing import getitem
 
-    p, q = ([getitem(v, (Ellipsis, k)) for k in range(3)] for v in (x, y))
-    parts = [subtract(multiply(p[i], q[j]), multiply(p[j], q[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
-    return EXPORTS["stack"](parts, axis=axis_of(axisc, parts[0].ndim + 1, "cross"))
+    mode, size = x._storage.mode, x.type.shape[-1]
+    wrong = "incompatible dimensions for cross product (dimension must be 2 or 3)"
+    third = size == 3 or (size != 2 and not mode.decide("==", size, 2))
+    if third and not sizes_agree(mode, size, 3, wrong):
+        raise errors.ShapeError(wrong)
+    return [getitem(x, (Ellipsis, k)) for k in range(3 if third else 2)], third
 
 
 @numpy_function(np.linalg.norm, name="linalg_norm")
@@ -226,8 +242,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         t = cast(t, np.float64)
     if axis is None and (ord is None or (ord == 2 and t.type.ndim == 1) or (ord in ("f", "fro") and t.type.ndim == 2)):
         flat = ravel(t, "K")
-        squared = [product_of(x, x, "norm") for x in ((real_of(flat), imag_of(flat)) if is_complex(flat) else (flat,))]
-        result = sqrt(squared[0] if len(squared) == 1 else add(*squared))
+        result = sqrt(apply(R("squared_norm"), flat) if is_complex(flat) else product_of(flat, flat, "norm"))
         return reshape_to(array_tensor(result), (1,) * t.type.ndim) if keepdims else result
     axes = axes_of(axis, t.type.ndim, "norm")
     if ord in (None, 2, "fro", "f") and (len(axes) == 1 or ord in (None, "fro", "f")):

@@ -34,7 +34,7 @@ from jitgraph.tensor import (
     wrap,
 )
 from jitgraph.xp import complexes
-from jitgraph.xp.core import R, as_kind, describe_operand, mode_in, operand, rewrap, tensor, translate
+from jitgraph.xp.core import EXPORTS, R, as_kind, describe_operand, mode_in, operand, rewrap, tensor, translate
 
 #: Python operator to the operator record.
 RECORDS: dict[str, str] = {
@@ -78,7 +78,7 @@ def binary(name: str, a: Any, b: Any) -> Any:
     """`a <operator> b` where at least one is a Tensor; `NotImplemented` for what NumPy knows nothing of."""
     for x in (a, b):
         if type(x) is not Tensor and not isinstance(x, _OPERANDS):
-            return NotImplemented
+            return _with_other(name, a, x) if x is b and name in ("eq", "ne") else NotImplemented
     mode = mode_of((a, b))
     if mode is EAGER:
         if (isinstance(a, (list, tuple)) or isinstance(b, (list, tuple))) and mode_in((a, b)) is not EAGER:
@@ -99,6 +99,15 @@ def binary(name: str, a: Any, b: Any) -> Any:
 
         return matmul(a, b)
     return apply(R(RECORDS[name]), a, b)
+
+
+def _with_other(name: str, a: Tensor, other: Any) -> Any:
+    """An array compared with None or a text: no element is equal."""
+    of_array = a.type.kind == "array" or (a.type.kind == "np_scalar" and other is not None)
+    if not of_array or not (other is None or isinstance(other, (str, bytes))):
+        return NotImplemented
+    same = EXPORTS["full"](a.type.shape, name == "ne")
+    return same if a.type.shape else same[()]
 
 
 def _with_list(name: str, a: Any, b: Any) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import cmath
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -119,6 +121,10 @@ def _outside_one(mode: TraceMode, x: Value) -> Value:
     return _op(mode, "gt", _op(mode, "abs", x), 1.0)
 
 
+def _not_inside_one(mode: TraceMode, x: Value) -> Value:
+    return _op(mode, "ge", _op(mode, "abs", x), 1.0)
+
+
 def _infinite(mode: TraceMode, x: Value) -> Value:
     return _op(mode, "isinf", x)
 
@@ -138,11 +144,16 @@ _math("atan", "arctan")
 _math("sinh", "sinh", overflows=True)
 _math("cosh", "cosh", overflows=True)
 _math("tanh", "tanh")
+_math("asinh", "arcsinh")
+_math("acosh", "arccosh", _below(1.0))
+_math("atanh", "arctanh", _not_inside_one)
 _math("fabs", "abs")
 _math("erf", "erf")
 _math("isnan", "isnan")
 _math("isinf", "isinf")
 _math("isfinite", "isfinite")
+if hasattr(math, "cbrt"):
+    _math("cbrt", "cbrt")
 if hasattr(math, "exp2"):
     _math("exp2", "exp2", overflows=True)
 
@@ -202,6 +213,69 @@ def math_pow(mode: TraceMode, x: Any, y: Any, /) -> Any:
     result = _op(mode, "pow", a, b)
     _unless(mode, _op(mode, "logical_and", _op(mode, "isinf", result), finite), "OverflowError", _RANGE)
     return wrap(mode, as_python(mode, result))
+
+
+@standin(math.modf, NUMPY_TABLE)
+def math_modf(mode: TraceMode, x: Any, /) -> Any:
+    value = as_float(mode, x)
+    parts = (_op(mode, "modf_fraction", value), _op(mode, "trunc", value))
+    return tuple(wrap(mode, as_python(mode, p)) for p in parts)
+
+
+@standin(math.frexp, NUMPY_TABLE)
+def math_frexp(mode: TraceMode, x: Any, /) -> Any:
+    value = as_float(mode, x)
+    exponent = mode.builder.apply(R("cast"), _op(mode, "frexp_exponent", value), dtype=dtypes.I64)[0]
+    return tuple(wrap(mode, as_python(mode, p)) for p in (_op(mode, "frexp_mantissa", value), exponent))
+
+
+@standin(math.ldexp, NUMPY_TABLE)
+def math_ldexp(mode: TraceMode, x: Any, i: Any, /) -> Any:
+    value = as_float(mode, x)
+    exponent = lift(mode, _whole(mode, i))
+    if exponent.type.is_python:
+        exponent = mode.builder.apply(R("as_kind"), exponent, kind="np_scalar")[0]
+    result = _op(mode, "ldexp", value, exponent)
+    too_big = _op(mode, "logical_and", _op(mode, "isinf", result), _op(mode, "isfinite", value))
+    _unless(mode, too_big, "OverflowError", _RANGE)
+    return wrap(mode, as_python(mode, result))
+
+
+@standin(math.nextafter, NUMPY_TABLE)
+def math_nextafter(mode: TraceMode, x: Any, y: Any, /) -> Any:
+    return wrap(mode, as_python(mode, _op(mode, "nextafter", as_float(mode, x), as_float(mode, y))))
+
+
+def _divisor(name: str) -> None:
+    """`math.gcd` and `math.lcm` of any number of integers."""
+
+    @standin(getattr(math, name), NUMPY_TABLE)
+    def function(mode: TraceMode, *integers: Any) -> Any:
+        found = lift(mode, 0 if name == "gcd" else 1)
+        for x in integers:
+            found = _op(mode, name, found, lift(mode, _whole(mode, x)))
+            least = _op(mode, "ge", found, 0)  # of -2**63 alone, or a multiple beyond 64 bits
+            mode.check(least, "deoptimise", "Python integer does not fit in 64 bits")
+        return wrap(mode, as_python(mode, found))
+
+    function.__name__ = name
+
+
+def _whole(mode: TraceMode, x: Any) -> Any:
+    """An integer as `operator.index` takes it: a Python int."""
+    if type(x) is not Tensor:
+        return operator.index(x)
+    if x.type.shape or x.type.dtype.kind not in "iub":
+        raise errors.DTypeError(f"'{x.__class__.__name__}' object cannot be interpreted as an integer")
+    return _integer(mode, x)
+
+
+_divisor("gcd")
+
+
+@standin(operator.index, NUMPY_TABLE)
+def index(mode: TraceMode, x: Any, /) -> Any:
+    return _whole(mode, x)
 
 
 @standin(math.hypot, NUMPY_TABLE)
@@ -306,6 +380,42 @@ def isclose(mode: TraceMode, a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: 
     near = _op(mode, "le", gap, _op(mode, "maximum", _op(mode, "mul", scale, rel_tol), abs_tol))
     finite = _op(mode, "logical_and", _op(mode, "isfinite", x), _op(mode, "isfinite", y))
     return wrap(mode, _op(mode, "logical_or", _op(mode, "eq", x, y), _op(mode, "logical_and", near, finite)))
+
+
+# --- cmath
+
+
+def _cmath(name: str) -> None:
+    @standin(getattr(cmath, name), NUMPY_TABLE)
+    def function(mode: TraceMode, z: Any, /) -> Any:
+        return _by_python(mode, name, complexes.python_complex(mode, z))
+
+    function.__name__ = name
+
+
+def _by_python(mode: TraceMode, name: str, *values: Value) -> Any:
+    return wrap(mode, mode.builder.apply(R("python_complex"), *values, of=name)[0])
+
+
+for _name in complexes.CMATH:
+    _cmath(_name)
+
+
+@standin(cmath.log, NUMPY_TABLE)
+def cmath_log(mode: TraceMode, z: Any, base: Any = None, /) -> Any:
+    operands = (z,) if base is None else (z, base)
+    return _by_python(mode, "log", *(complexes.python_complex(mode, x) for x in operands))
+
+
+@standin(cmath.polar, NUMPY_TABLE)
+def polar(mode: TraceMode, z: Any, /) -> Any:
+    value = complexes.python_complex(mode, z)
+    return complexes.python_abs(mode, value), _by_python(mode, "phase", value)
+
+
+@standin(cmath.rect, NUMPY_TABLE)
+def rect(mode: TraceMode, r: Any, phi: Any, /) -> Any:
+    return _by_python(mode, "rect", as_float(mode, r), as_float(mode, phi))
 
 
 # --- builtins

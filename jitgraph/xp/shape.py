@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -144,7 +145,7 @@ def _quotient(mode: Mode, total: DimLike, rest: DimLike) -> DimLike | None:
 @numpy_function(np.reshape, views=True)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     x = view_tensor(a)
-    result = reshape_to(x, shape_of(shape if shape is not None else newshape), order)
+    result = reshape_to(x, shape_of(shape if shape is not None else newshape, free=True), order)
     if _is_scalar(a) and not result.type.shape:
         return a
     shares = result._storage is x._storage
@@ -287,7 +288,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
     x = view_tensor(a)
     ndim = x.type.ndim
-    k = axis_of(axis, ndim, "rollaxis")
+    k, start = axis_of(axis, ndim, "rollaxis"), operator.index(start)
     at = axis_of(start, ndim + 1, "rollaxis") if start >= 0 else axis_of(start, ndim, "rollaxis")
     perm = [i for i in range(ndim) if i != k]
     perm.insert(at - 1 if k < at else at, k)

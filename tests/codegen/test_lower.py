@@ -527,7 +527,8 @@ def test_masks() -> None:
         graph @f(%x: f64[n, m], %v: f64[k]) -> (f64[c], f64[n, m], f64[n, m], i64[c], i64[c]) where n >= 0, m >= 0, k >= 0, value c >= 0 {
           %zero = constant {value = 0.0} : py_float
           %mask = gt %x, %zero : bool[n, m]
-          %count = reduce_sum %mask {axes = [0, 1]} : np.i64
+          %bits = cast %mask {dtype = i64} : i64[n, m]
+          %count = reduce_sum %bits {axes = [0, 1]} : np.i64
           bind %count {symbol = c}
           %a = compress %x, %mask {size = c} : f64[c]
           %b = expand %x, %mask, %zero : f64[n, m]
@@ -547,7 +548,8 @@ def test_a_result_of_unknown_size_feeds_kernels() -> None:
         graph @f(%x: f64[n]) -> (f64[c], np.f64) where n >= 0, value c >= 0 {
           %zero = constant {value = 0.0} : py_float
           %mask = gt %x, %zero : bool[n]
-          %count = reduce_sum %mask {axes = [0]} : np.i64
+          %bits = cast %mask {dtype = i64} : i64[n]
+          %count = reduce_sum %bits {axes = [0]} : np.i64
           bind %count {symbol = c}
           %a = compress %x, %mask {size = c} : f64[c]
           %b = sqrt %a : f64[c]

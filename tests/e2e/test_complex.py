@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import warnings
 from itertools import product
 
 import numpy as np
@@ -62,7 +63,8 @@ def assert_same(found, expected):
 
 
 def check(f, *args):
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         assert_same(jg.jit(f)(*args), f(*args))
 
 
@@ -100,10 +102,11 @@ def casts(x, y):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_elementwise(dtype, layout):
     x = layouts(dtype)[layout]
-    y = x * dtype(0.5 + 1j)
     if layout == "special":
         x, y = np.repeat(x, len(x)), np.tile(x, len(x))
-    elif layout == "all reversed":
+    else:
+        y = x * dtype(0.5 + 1j)
+    if layout == "all reversed":
         y = y.copy()[::-1, ::-1]
     for f in (arithmetic, ufuncs, comparisons, functions, casts):
         check(f, x, y)
@@ -120,7 +123,7 @@ def test_division_by_small_and_large_numbers(dtype):
 
 def test_promotion():
     z = numbers(5).astype(np.complex64)
-    others = [np.arange(5, dtype=t) for t in (bool, "i1", "i8", "u4", "f4", "f8", "c16")]
+    others = [np.arange(5).astype(t) for t in (bool, "i1", "i8", "u4", "f4", "f8", "c16")]
 
     def f(z, *others):
         return (z + 1.0, z * 2, z + 1j, z * np.float64(1), *(z * o for o in others), *(o * 1j for o in others))
@@ -294,7 +297,7 @@ def test_python_numbers():
     [
         (lambda z: 1 / z, 0j),
         (lambda z: z**-1, 0j),
-        (lambda z: abs(z), 1e308 + 1e308j),
+        (lambda z: abs(z), 1.5e308 + 1.5e308j),
         (lambda z: z < 2, 1j),
         (lambda z: float(z), 1j),
         (lambda z: z % 2, 1j),

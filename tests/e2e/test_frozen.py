@@ -741,6 +741,53 @@ def errstate_raise_of_functions(jit):
 
 
 @stories.add
+def errstate_of_every_condition(jit):
+    def story(kind, f, *cases):
+        def guarded(*args):
+            with np.errstate(**{kind: "raise"}):
+                return f(*args)
+
+        compiled = jit(guarded)
+        return [attempt(compiled, *args, text=False) for args in cases]
+
+    big, small = np.full(3, 1e300), np.full(3, 1e-300)
+    yield story("over", lambda a, b: a * b, (X, X), (big, big), (np.full(3, np.inf), big))
+    yield story("over", lambda a: np.exp(a), (X,), (big,), (-big,))
+    yield story("over", lambda a: np.sum(a), (X,), (np.full(3, 1e308),))
+    yield story("under", lambda a, b: a * b, (X, X), (small, small), (small * 0, small))
+    yield story("invalid", lambda a, b: a - b, (X, X), (big * big, big * big), (np.full(2, np.nan), np.ones(2)))
+    yield story("divide", lambda a: np.log(a), (X,), (X - 1,), (np.full(2, np.nan),))
+    yield story("divide", lambda a, b: a // b, (np.arange(3), np.ones(3, int)), (np.arange(3), np.arange(3)))
+    yield story("divide", lambda a: a[0] / a[1], (X,), (np.array([1.0, 0.0]),), (np.array([0.0, 0.0]),))
+    yield story("all", lambda a: np.sqrt(a).sum() / a.mean(), (X,), (-X,), (X * 0,))
+    yield story("divide", lambda a: 1.0 / a.astype(np.float32), (X,), (X - 2,))
+
+
+@stories.add
+def errstate_in_parts_and_as_a_decorator(jit):
+    @jit
+    def f(x):
+        y = 1.0 / x
+        with np.errstate(divide="raise"):
+            with np.errstate(divide="ignore"):
+                z = 2.0 / x
+            w = 1.0 / (x + 1.0)
+        return y, z, w
+
+    yield f(X - 1), attempt(f, X - 2, text=False)
+
+
+@stories.refused("np.errstate(...='call')", "np.errstate(divide='call'")
+def errstate_that_calls(jit):
+    @jit
+    def f(x):
+        with np.errstate(divide='call', call=print):  # fmt: skip
+            return 1.0 / x
+
+    yield f(X)
+
+
+@stories.add
 def errstate_ignore(jit):
     @jit
     def f(x):

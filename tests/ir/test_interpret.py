@@ -88,7 +88,8 @@ def test_sizes_from_data_and_from_bound_integers() -> None:
         graph @f(%x: f64[n], %k: py_int) -> (f64[c], f64[m], py_int) where n >= 0, n != 1, value c >= 0, value m >= 0 {
           %zero = constant {value = 0.0} : py_float
           %mask = gt %x, %zero : bool[n]
-          %count = reduce_sum %mask {axes = [0]} : np.i64
+          %bits = cast %mask {dtype = i64} : i64[n]
+          %count = reduce_sum %bits {axes = [0]} : np.i64
           bind %count {symbol = c}
           %y = compress %x, %mask {size = c} : f64[c]
           %z = mul %y, %y : f64[c]

@@ -9,6 +9,7 @@ import builtins
 import collections
 import functools
 import operator
+import os
 import signal
 import sys
 import warnings
@@ -25,7 +26,7 @@ from jitgraph import errors
 from tests.numpy_suite.left_out import LEFT_OUT, NO_ZERO_SIGN
 
 #: Calls of one line that are compared: loops over thousands of values say nothing new.
-_CALLS_OF_A_LINE = 250
+_CALLS_OF_A_LINE = int(os.environ.get("NUMPY_SUITE_CALLS", "250"))
 _SECONDS = 20
 _LARGEST = 2_000_000
 

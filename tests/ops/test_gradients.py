@@ -81,6 +81,7 @@ SMOOTH = [
     for d in REGISTRY.values()
     if d.has(Trait.ELEMENTWISE)
     and d.name not in OTHERS
+    and d.vjp is not None
     and d.vjp(B, 1.0, 1.0, *(1.0,) * d.arity) != (None,) * d.arity
 ]
 

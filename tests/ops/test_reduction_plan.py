@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from jitgraph import dtypes
 from jitgraph.ir.dims import evaluate, symbol
 from jitgraph.ir.types import Layout, TensorType
-from jitgraph.ops.reduction_plan import model_reduce, reduction_plan, type_of
+from jitgraph.ops.reduction_plan import chunks_of, model_reduce, reduction_plan, type_of
 from tests.strategies import assert_same_bits
 
 N, M, K = symbol("n"), symbol("m"), symbol("k")
@@ -117,7 +119,61 @@ def test_sizes_that_may_turn_out_one_are_named() -> None:
     assert reduction_plan(TensorType(dtypes.I64, (N - 1, M)), (1,)).not_one == ()
 
 
-def test_broadcast_operands_are_marked() -> None:
-    x = TensorType(dtypes.F64, (N, M), "array", Layout((1, 0), (), (), (0,)))
-    assert reduction_plan(x, (0,)).broadcast
-    assert not reduction_plan(TensorType(dtypes.F64, (N, M)), (0,)).broadcast
+def test_a_broadcast_axis_stays_where_its_neighbours_leave_it() -> None:
+    x = TensorType(dtypes.F64, (N, M, K), "array", Layout((2, 0, 1), zero=(0, 1)))
+    rows, all_axes = reduction_plan(x, (2,)), reduction_plan(x, (0, 1, 2))
+    assert (rows.loops, rows.inner) == ((0, 1), (2,))
+    assert all_axes.inner == (0, 1, 2)
+    assert not all_axes.merged  # the two broadcast ones merge, the third does not continue them
+
+
+def test_a_cast_array_is_read_through_a_buffer() -> None:
+    dense = reduction_plan(TensorType(dtypes.F32, (N, M)), (0, 1), dtype=dtypes.F64)
+    assert (dense.chunk, dense.period) == (8192, None)
+    padded = reduction_plan(TensorType(dtypes.F32, (N, M), "array", Layout((0, 1), (0,))), (0, 1), dtype=dtypes.F64)
+    for n, m, chunk, period in ((10, 10000, 8192, 10000), (100, 3000, 6000, 300000), (5, 7, 35, 35)):
+        env = {"n": n, "m": m}
+        assert (evaluate(padded.chunk, env), evaluate(padded.period, env)) == (chunk, period)
+
+
+@given(st.integers(0, 40), st.integers(0, 3), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_chunks_begin_anew_in_each_period(size: int, periods: int, ragged: bool) -> None:
+    stops = list(chunks_of(size, 7, max(periods, 1) * 10 + ragged))
+    assert [a for a, _ in stops] == [0, *(b for _, b in stops)][: len(stops)]
+    assert sum(b - a for a, b in stops) == size
+    assert all(0 < b - a <= 7 for a, b in stops)
+
+
+def broadcast_array(rng: np.random.Generator) -> np.ndarray:
+    """`random_array` with axes of stride zero."""
+    x = random_array(rng)
+    some = tuple(slice(0, 1) if rng.random() < 0.4 else slice(None) for _ in x.shape)
+    return np.broadcast_to(x[some], x.shape)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("how", ["broadcast", "cast", "mask", "cast mask", "initial"])
+def test_sums_of_every_kind_have_the_bits_of_numpy(seed: int, how: str) -> None:
+    rng = np.random.default_rng(seed)
+    done = 0
+    while done < 20:
+        x = broadcast_array(rng) if rng.random() < 0.5 or how == "broadcast" else random_array(rng)
+        axes = tuple(k for k in range(x.ndim) if rng.random() < 0.5) or tuple(range(x.ndim))
+        if x.size > 30000:
+            continue
+        done += 1
+        dtype, mask, initial = None, None, None
+        kwargs: dict[str, Any] = {}
+        if "cast" in how:
+            dtype = kwargs["dtype"] = dtypes.F64 if x.dtype == dtypes.F32 else dtypes.F32
+        if "mask" in how:
+            shape = [1 if rng.random() < 0.2 else n for n in x.shape]
+            chosen = np.asarray(rng.random(shape) < rng.choice([0.3, 0.9, 0.99]))
+            mask = kwargs["where"] = np.broadcast_to(np.asfortranarray(chosen) if done % 2 else chosen, x.shape)
+        if how == "initial":
+            initial = kwargs["initial"] = 1.5
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = model_reduce(x, axes, dtype=dtype, mask=mask, initial=initial)
+            expected = np.sum(x, axes, **kwargs)
+        assert_same_bits(found, expected, f"{how} {x.shape} {x.strides} {axes}")

@@ -408,7 +408,8 @@ def test_kernels_behind_a_bound_size_stay_behind_it() -> None:
           %z = constant {value = 0.0} : py_float
           %m = gt %x, %z : bool[n]
           %e = exp %y : f64[n]
-          %count = reduce_sum %m {axes = [0]} : np.i64
+          %bits = cast %m {dtype = i64} : i64[n]
+          %count = reduce_sum %bits {axes = [0]} : np.i64
           bind %count {symbol = k}
           %c = compress %e, %m {size = k} : f64[k]
           %one = constant {value = f64(1.0)} : np.f64
