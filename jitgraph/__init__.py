@@ -17,6 +17,8 @@ __version__ = "0.1.0"
 #: Names loaded on demand, and where from.
 _LATE = {
     "ShapeDtype": "tracing.host",
+    "fft": "xp.namespaces",
+    "linalg": "xp.namespaces",
     "Tensor": "tensor",
     **dict.fromkeys(
         (

@@ -51,6 +51,8 @@ CONTEXT_BYTES = 96
 TABLE: tuple[str, ...] = (
     "cblas_sgemm", "cblas_dgemm", "cblas_sgemv", "cblas_dgemv", "cblas_sdot", "cblas_ddot",
     "cblas_ssyrk", "cblas_dsyrk",
+    "cblas_cgemm", "cblas_zgemm", "cblas_cgemv", "cblas_zgemv", "cblas_cdotu_sub", "cblas_zdotu_sub", "cblas_csyrk",
+    "cblas_zsyrk",
     "pow", "powf", "fmod", "fmodf", "sin", "sinf", "cos", "cosf", "tan", "tanf", "exp", "expf", "log", "logf",
     "atan2", "atan2f", "cbrt", "cbrtf", "asin", "asinf", "acos", "acosf", "atan", "atanf",
     "sinh", "sinhf", "cosh", "coshf",

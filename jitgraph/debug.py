@@ -1,4 +1,4 @@
-"""Looking at values while compiled code runs: `jg.debug.print`, `tap` and `breakpoint`; in plain Python they do the same.
+"""Looking at values while compiled code runs: `jg.debug.print`, `tap`, `breakpoint`; in plain Python they do the same.
 
 Inside `jit` they are calls back into Python that take place at each run, in the order of the program, in loops and
 branches too. (Python's own `print` runs once, while the function is traced, and shows types.)
@@ -16,10 +16,10 @@ __all__ = ["breakpoint", "print", "tap"]
 
 
 def _show(template: str, *args: Any, **kwargs: Any) -> None:
-    builtins.print(template.format(*args, **kwargs))
+    builtins.print(template.format(*args, **kwargs))  # noqa: T201  # what it is for
 
 
-def print(template: str, *args: Any, **kwargs: Any) -> None:  # noqa: A001  # JAX's name
+def print(template: str, *args: Any, **kwargs: Any) -> None:
     """Print values when the code runs: `jg.debug.print("loss {} at {step}", loss, step=k)`.
 
     Args:
@@ -34,7 +34,7 @@ def tap(value: T, callback: Callable[[Any], Any]) -> T:
     return value
 
 
-def breakpoint(**values: Any) -> None:  # noqa: A001  # Python's name
+def breakpoint(**values: Any) -> None:
     """Stop in the debugger when the code runs; the values that are passed are its `values`."""
     builtins.breakpoint()  # noqa: T100  # what it is for
 

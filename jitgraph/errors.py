@@ -105,6 +105,7 @@ class Recipe:
         args, attributes: as the exception has them, `Template`s and `Shown`s in place of what only the run knows.
         cause: of `raise ... from`.
         quiet: `raise ... from None`.
+        kinds: makes each value of the run what it is in Python (`float`, `np.float32`).
     """
 
     kind: type[BaseException]
@@ -112,9 +113,12 @@ class Recipe:
     attributes: tuple[tuple[str, Any], ...] = ()
     cause: Recipe | None = None
     quiet: bool = False
+    kinds: tuple[Any, ...] = ()
 
     def make(self, values: Sequence[Any]) -> BaseException:
         """The exception, for the values of the failed check."""
+        if self.kinds:
+            values = [kind(x) for kind, x in zip(self.kinds, values, strict=False)]
         args = tuple([_filled(x, values) for x in self.args])
         if isinstance(self.kind.__init__, FunctionType):
             made = self.kind.__new__(self.kind, *args)

@@ -110,8 +110,9 @@ class TraceMode:
         """An operator on elements whose bytes are swapped in memory: computed natively; NumPy's copies keep the order."""
         if defn.name in _ANY_ORDER:
             return self.builder.apply(defn, *values, **attrs)
-        if Trait.REDUCTION in defn.traits and defn.name in _BUFFERED and attrs.get("dtype") is None:
-            return self.builder.apply(defn, *values, **attrs, dtype=native(values[0].type.dtype))
+        if defn.name in _BUFFERED:
+            dtype = attrs.get("dtype") or native(values[0].type.dtype)
+            return self.builder.apply(defn, *values, **{**attrs, "dtype": dtype})
         kept = values[0].type.dtype if defn.name in _KEEP_ORDER else None
         results = self.apply(defn, [self.native(v) for v in values], attrs)
         if kept is None or results[0].type.kind != "array":
@@ -129,6 +130,12 @@ class TraceMode:
         if isinstance(step, str):
             return self.builder.apply(REGISTRY[step], value)[0]
         if isinstance(step, np.dtype):
+            have = value.type.dtype
+            if have != step and not (have.isnative and step.isnative):
+                self.fail(
+                    f"view({step}) of an array of dtype {have} reads bytes in another order, which has no compiled form",
+                    "convert the values with x.astype(dtype).",
+                )
             return reinterpret(self.builder, value, step)  # type: ignore[no-any-return]
         return self.builder.apply(REGISTRY["reshape"], value, shape=step)[0]
 
@@ -540,6 +547,10 @@ class TraceMode:
         value = evaluate(dim, env)
         self.decide("==", dim, value)
         return value
+
+    def repr_of(self, x: Tensor) -> str | None:
+        """What `repr` gives for a traced value; None: what is for people who look at the trace."""
+        return None
 
     def refuse(self, x: Tensor, wanted: str) -> NoReturn:
         """Python needs a value that only the compiled code knows."""

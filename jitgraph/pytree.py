@@ -89,7 +89,7 @@ def flatten(tree: Any, leaf: Callable[[Any], Any] | None = None) -> tuple[list[A
 
     Args:
         leaf: answers what to take as a leaf in place of a value, a node of a registered class whose children are
-            taken as they are, or None to look inside.
+            taken as they are (or looked into, if it has a true `is_deep`), or None to look inside.
     """
     leaves: list[Any] = []
     if leaf is not None:
@@ -101,6 +101,8 @@ def _flatten_to(tree: Any, leaves: list[Any], leaf: Callable[[Any], Any]) -> Tre
     found = leaf(tree)
     if type(found) in _registered:
         items, meta = _registered[type(found)][0](found)
+        if getattr(found, "is_deep", False):
+            return TreeDef(type(found), meta, tuple([_flatten_to(x, leaves, leaf) for x in items]))
         leaves.extend(items)
         return TreeDef(type(found), meta, (LEAF,) * len(items))
     parts = None if found is not None else _parts(tree)

@@ -115,7 +115,7 @@ def _open_unit(key: Any, sizes: tuple[Any, ...]) -> Any:
 
 
 def _float(dtype: Any, name: str) -> np.dtype:
-    found = np.dtype(dtype)
+    found: np.dtype = np.dtype(dtype)
     if found not in (np.float32, np.float64):
         raise TypeError(f"{name}: dtype is {found}; there are float32 and float64")
     return found

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
-
-import numpy as np
 
 import numpy as np
 
@@ -94,6 +92,11 @@ class Specialisation:
         self._recipes = [_recipe(r) for r in self.graph.results]
         #: Views come after the results they are views of.
         self._order = sorted(range(len(self._recipes)), key=lambda k: self.graph.results[k].how == "view_of_result")
+        #: The order if some results are one of two, of which only one may be there.
+        self._chooses = None
+        if any(r.how == "choice" for r in self.graph.results):
+            wanted = max([trace.out_tree.count, *(r.first + r.count for r in trace.replays)])
+            self._chooses = lambda made: chosen_order(self.graph.results, range(wanted), made)
         #: One fresh array or scalar and nothing else: the shortest way back.
         self._single = (
             trace.out_tree.kind is None
@@ -162,7 +165,7 @@ class Specialisation:
         for name, slot in self._exported.items():
             env[name] = int(made[slot])
         leaves: list[Any] = [None] * len(self._recipes)
-        for k in self._order:
+        for k in self._order if self._chooses is None else self._chooses(made):
             r, recipe = self.graph.results[k], self._recipes[k]
             value = made[r.index] if recipe is None else recipe(made, args, leaves, env)
             if type(value) is Live:
@@ -208,16 +211,37 @@ def export_symbols(graph: Graph) -> dict[str, int]:
 def _recipe(r: Result) -> Callable[..., Any] | None:
     """How a leaf is made of `(fresh results, arguments, leaves so far, sizes)`; None: it is the fresh result itself."""
     if r.how == "fresh":
-        return None
+        return None if not r.read_only else lambda made, args, leaves, env: _view(made[r.index], (), env, r.read_only)
     if r.how == "argument":
         return lambda made, args, leaves, env: args[r.index]
     if r.how == "view_of_argument":
         return lambda made, args, leaves, env: _view(args[r.index], r.steps, env, r.read_only)
     if r.how == "view_of_result":
         return lambda made, args, leaves, env: _view(plain(leaves[r.index]), r.steps, env, r.read_only)
+    if r.how == "choice":
+        first, second = r.steps
+        return lambda made, args, leaves, env: leaves[first if made[r.index] else second]
     if r.how == "dim":
         return lambda made, args, leaves, env: evaluate(r.dim, env)
     return lambda made, args, leaves, env: r.value
+
+
+def chosen_order(results: Sequence[Result], wanted: Iterable[int], made: Sequence[Any]) -> list[int]:
+    """The results to make for those that are wanted, in an order in which each finds what it needs."""
+    order: list[int] = []
+
+    def visit(k: int) -> None:
+        r = results[k]
+        if r.how == "choice":
+            visit(r.steps[0 if made[r.index] else 1])
+        elif r.how == "view_of_result":
+            visit(r.index)
+        if k not in order:
+            order.append(k)
+
+    for k in wanted:
+        visit(k)
+    return order
 
 
 def _view(array: Any, steps: Sequence[Any], env: Env, read_only: bool = False) -> Any:

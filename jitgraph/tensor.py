@@ -178,7 +178,7 @@ class Tensor:
         if t is None:
             storage = self._storage
             mode = storage.mode
-            if mode.name == "trace" and self._steps:  # known without emitting the view
+            if mode.name == "trace" and self._steps and storage.value is not None:  # known without emitting the view
                 t = storage.value.type
                 for step in self._steps:
                     t = mode.view_type(t, step)  # type: ignore[attr-defined]
@@ -261,6 +261,9 @@ class Tensor:
     def __repr__(self) -> str:
         mode = self._storage.mode
         if mode.name == "trace":
+            mark = mode.repr_of(self)  # type: ignore[attr-defined]
+            if mark is not None:
+                return str(mark)
             return f"<traced {self.type} = {self._dim}>" if isinstance(self._dim, Dim) else f"<traced {self.type}>"
         lines = repr(np.asarray(plain(self))).replace("array(", "jg.Tensor(", 1).split("\n")
         text = "\n".join([lines[0], *("    " + line if line.strip() else "" for line in lines[1:])])

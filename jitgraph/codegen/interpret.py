@@ -349,6 +349,7 @@ class _Run:
             answers = answer if isinstance(answer, tuple) else (answer,)
             self.waiting[s.site] = answer
             for x, (k, axis) in zip(s.outputs, s.sizes, strict=True):
+                assert isinstance(x, Var)
                 self.values[x.name] = np.int64(np.shape(answers[k])[axis])
             return
         for x, value in zip(s.outputs, answer if len(s.outputs) > 1 else (answer,), strict=False):

@@ -105,7 +105,7 @@ def emit_append(f: FunctionEmitter, s: For, before: list[Stmt], branch: If, plac
     packed_mask = tail_mask(f, hits, lanes)
     for x in stores:
         size = x.buffer.dtype.itemsize
-        packed = _packed(f, f.wide(f.to_memory(f.operand(x.value))), mask)
+        packed = _packed(f, f.wide(f.to_memory(f.operand(x.value), x.buffer.dtype)), mask)
         a.masked_store(packed, f.pointer(x.buffer, f.offset(x.buffer, x.index)), packed_mask, align=size)
     total = a.add(count, hits)
     following = a.add(first, V(str(lanes), I64))

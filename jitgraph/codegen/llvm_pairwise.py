@@ -2,9 +2,9 @@
 
 A call on n elements splits at n // 2 rounded down to a multiple of 8 until at most 128 are left. Such a leaf has 8
 accumulators, here the 8 lanes of one vector, added up as ((0+1)+(2+3))+((4+5)+(6+7)), then its last n % 8 elements one
-by one; fewer than 8 elements are added one by one from -0.0. Of a complex sum each part goes so, with 4 accumulators for
-8 and leaves of 64. The recursion is a loop with a stack of pending work:
-the size of a right half, or 0 once the left half's sum waits.
+by one; fewer than 8 elements are added one by one from -0.0. Of a complex sum each part goes so, with 4 accumulators
+for 8 and leaves of 64. The recursion is a loop with a stack of pending work: the size of a right half, or 0 once the
+left half's sum waits.
 
 The additions of a leaf depend on one another, but not on those of the leaves before and behind, which the machine has
 in flight at the same time. (To sum several leaves side by side gains at most 15 % in the first cache, and from memory
@@ -253,7 +253,7 @@ def _leaf(sums: _Sums, place: V, count: V, accumulators: list[V]) -> list[V]:
     sums.extras.now = [a.phi([(x, before), (y, latch)]) for x, y in zip(entered, sums.extras.now, strict=True)]
     sums.extras.save()
 
-    # less than a vector is left: whole widths of it go into the accumulators, the others are added to the total one by one
+    # less than a vector is left: whole widths of it go into the accumulators, others are added to the total one by one
     left = a.sub(count, whole)
     tail, join = a.fresh_label("leaf.tail"), a.fresh_label("leaf.sum")
     before = a.block

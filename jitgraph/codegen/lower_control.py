@@ -29,7 +29,7 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
-from jitgraph.codegen.lower_scalar import Scalar, parts
+from jitgraph.codegen.lower_scalar import Scalar, carries, parts
 from jitgraph.codegen.lower_targets import propagate_targets
 from jitgraph.codegen.lower_views import Memory, as_buffer
 from jitgraph.ir.graph import Block, Op, Value
@@ -141,17 +141,6 @@ class _Loop:
         for k, memory in self.arrays.items():
             low.places[self.op.results[k]] = memory
         return carried
-
-
-def carries(inner: Scalar, init: Scalar, end: Scalar, result: Scalar) -> list[Carry]:
-    """What a loop carries of one scalar: of a complex one both parts."""
-    found: list[Carry] = []
-    for group in zip(*map(parts, (inner, init, end, result)), strict=True):
-        a, b, c, d = group
-        assert isinstance(a, Var)
-        assert isinstance(d, Var)
-        found.append(Carry(a, b, c, d))
-    return found
 
 
 def _within(low: Lowering, emit: Callable[[], None]) -> list[Stmt]:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Carry, Const, For, If, Let, Merge, Operand, Part, Reduce, Stmt, Var
+from jitgraph.codegen.loops import Carry, Const, For, If, Merge, Operand, Part, Reduce, Stmt, Var
 from jitgraph.codegen.lower_kernel import Group, Root
 from jitgraph.codegen.lower_nest import Axis, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
-from jitgraph.codegen.lower_values import Index, Slot
-from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.codegen.lower_values import Slot
+from jitgraph.codegen.lower_views import broadcast_index
+from jitgraph.ir.dims import DimLike, dim_min, symbol
 from jitgraph.ir.graph import Op
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ops.fold import folded, identity_of
@@ -111,8 +110,6 @@ def _unless_empty(group: Group, size: DimLike, body: list[Stmt], before: list[St
     """Statements for an axis that has elements: as a loop of at most one turn, where its size is not known."""
     if isinstance(size, int):
         return [*before, *body] if size else []
-    from jitgraph.ir.dims import dim_min
-
     return [For(group.frame.index(), 0, dim_min(1, size), [*before, *body])]
 
 
@@ -147,8 +144,6 @@ def fold(group: Group, op: Op, root: Root) -> None:
         value = b.cast(group.at(x, tuple(index)), dtype)
         end = _combine(group, function, total, value)
         if len(given) > 1:
-            from jitgraph.codegen.lower_views import broadcast_index
-
             mask = group.at(given[1], broadcast_index(tuple(index), given[1].type.shape))
             end = b.select(mask, end, total)
     flat, frame.body = frame.body, outer
@@ -195,7 +190,8 @@ def reduceat(group: Group, op: Op, root: Root) -> None:
     place = frame.index()
     body, frame.body = frame.body, []
     memo, group.memo = group.memo, dict(group.memo)
-    value = b.cast(group.at(x, tuple(begin + symbol(place) + 1 if k == axis else i for k, i in enumerate(index))), dtype)
+    at = tuple(begin + symbol(place) + 1 if k == axis else i for k, i in enumerate(index))
+    value = b.cast(group.at(x, at), dtype)
     pairwise = op.attrs["function"] == "add" and dtype.kind == "f"
     if pairwise:
         total = frame.var(dtype)
@@ -211,9 +207,7 @@ def reduceat(group: Group, op: Op, root: Root) -> None:
         inner, result_var = frame.var(dtype), frame.var(dtype)
         combined = _combine(group, function, inner, value)
         inside, frame.body = frame.body, body
-        frame.body.append(
-            For(place, 0, stop - begin - 1, inside, carried=[Carry(inner, first, combined, result_var)])
-        )
+        frame.body.append(For(place, 0, stop - begin - 1, inside, carried=[Carry(inner, first, combined, result_var)]))
         made = result_var
     group.memo = memo
     group.store(root.memory, tuple(index), made)
@@ -232,5 +226,3 @@ FOLDS: dict[str, Callable[[Group, Op, Root], None]] = {
     "fold": fold,
     "reduceat": reduceat,
 }
-
-__all__ = ["FOLDS", "Index", "Let", "loops_over", "np"]

@@ -18,14 +18,24 @@ from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Address, Buffer, Carry, Const, DimValue, For, If, Library, Load, Operand, Stmt, Store
+from jitgraph.codegen.loops import Address, Buffer, Carry, Const, DimValue, For, If, Library, Operand, Stmt
 from jitgraph.codegen.lower_nest import Axis, affine
-from jitgraph.codegen.lower_scalar import KernelFrame, LetBuilder, constant
+from jitgraph.codegen.lower_scalar import (
+    KernelFrame,
+    LetBuilder,
+    Scalar,
+    carries,
+    constant,
+    scalar_constant,
+    store_of,
+)
 from jitgraph.codegen.lower_values import Evaluator, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import Memory, dense_strides
 from jitgraph.ir.dims import Dim, DimLike, as_symbol, floordiv, mod, symbol
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.types import Shape
+from jitgraph.ops.lowering import mul as low_mul
+from jitgraph.ops.pairs import plain_product
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
 #: Known, or a bool computed at run time.
 Truth: TypeAlias = Union[bool, Operand]
 
+_PREFIXES = {dtypes.F32: "s", dtypes.F64: "d", dtypes.C64: "c", dtypes.C128: "z"}
 _ROW_MAJOR, _COLUMN_MAJOR, _NO_TRANS, _TRANS, _UPPER = (Const(n, dtypes.I64) for n in (101, 102, 111, 112, 121))
 
 
@@ -57,16 +68,14 @@ def _matmul(low: Lowering, op: Op) -> None:
     dtype = result.type.dtype
     shape = result.type.shape
     memory = low.destination(result) if shape else Memory(low.temporary(dtype, (), ()))
-    if dtype.kind != "f":
+    if dtype.kind not in "fc":
         _plain(low, op, memory)
     else:
         _Product(low, op, memory).emit()
     if shape:
         low.places[result] = memory
     else:
-        var = low.frame.var(dtype)
-        low.frame.body.append(Load(var, memory.buffer, memory.index(())))
-        low.places[result] = var
+        low.places[result] = low.frame.emit_load(memory.buffer, memory.index(()))
 
 
 # -------------------------------------------------------------------------------------------------------- plain loops
@@ -132,11 +141,21 @@ class _Product:
         self.low, self.op = low, op
         self.dtype = op.result.type.dtype
         self.size = self.dtype.itemsize
-        self.prefix = "s" if self.dtype == dtypes.F32 else "d"
+        self.prefix = _PREFIXES[self.dtype]
         self.builder = LetBuilder(low.frame)
-        self.one, self.zero = Const(1.0, self.dtype), Const(0.0, self.dtype)
+        self.none = scalar_constant(0, self.dtype)
+        self.one, self.zero = self._factors()
         self.memory = memory
         self.a, self.b = (low.memory(v) for v in op.operands)
+
+    def _factors(self) -> tuple[Const | Address, Const | Address]:
+        """What BLAS multiplies by: 1 for the product, 0 for what was there. Complex ones are read from memory."""
+        if self.dtype.kind == "f":
+            return Const(1.0, self.dtype), Const(0.0, self.dtype)
+        buffer = self.low.temporary(self.dtype, (2,), (0,))
+        for k, value in enumerate((1, 0)):
+            self.low.frame.body.append(store_of(buffer, (k,), scalar_constant(value, self.dtype)))
+        return Address(buffer, (0,)), Address(buffer, (1,))
 
     def emit(self) -> None:
         """Decide once, then call for each matrix of the batch."""
@@ -326,12 +345,17 @@ class _Product:
         self.branch(positive, lambda: self.dot(x, y, z), lambda: self.loops(x, y, z))
 
     def dot(self, x: _Matrix, y: _Matrix, z: _Matrix) -> None:
-        result = self.low.frame.var(self.dtype)
         steps = floordiv(x.step1, self.size), floordiv(y.step0, self.size)
         args = (x.columns, x.address, steps[0], y.address, steps[1])
-        self.low.frame.body.append(Library(f"cblas_{self.prefix}dot", args, result))
-        total = self.builder.add(self.zero, result)
-        self.low.frame.body.append(Store(z.address.buffer, z.address.index, total))
+        result: Scalar
+        if self.dtype.kind == "c":
+            self.low.frame.body.append(Library(f"cblas_{self.prefix}dotu_sub", (*args, z.address)))
+            result = self.low.frame.emit_load(z.address.buffer, z.address.index)
+        else:
+            result = self.low.frame.var(self.dtype)
+            self.low.frame.body.append(Library(f"cblas_{self.prefix}dot", args, result))
+        total = self.builder.add(self.none, result)
+        self.low.frame.body.append(store_of(z.address.buffer, z.address.index, total))
 
     def call(self, name: str, *args: Operand | Address | DimLike) -> None:
         self.low.frame.body.append(Library(f"cblas_{self.prefix}{name}", args))
@@ -343,7 +367,7 @@ class _Product:
         shape = self.op.result.type.shape
 
         def turn(index: list[DimLike]) -> None:
-            self.low.frame.body.append(Store(self.memory.buffer, self.memory.index(tuple(index)), self.zero))
+            self.low.frame.body.append(store_of(self.memory.buffer, self.memory.index(tuple(index)), self.none))
 
         self.nest(list(shape), turn)
 
@@ -359,10 +383,9 @@ class _Product:
         frame.body.append(For(i, 0, z.rows, [For(j, at + 1, z.rows, inner, role="vector")]))
 
     def move(self, x: _Matrix, to: _Matrix, i: DimLike, j: DimLike) -> None:
-        var = self.low.frame.var(self.dtype)
-        self.low.frame.body.append(Load(var, *self.element(x, i, j)))
+        value = self.low.frame.emit_load(*self.element(x, i, j))
         buffer, index = self.element(to, i, j)
-        self.low.frame.body.append(Store(buffer, index, var))
+        self.low.frame.body.append(store_of(buffer, index, value))
 
     def element(self, x: _Matrix, i: DimLike, j: DimLike) -> tuple[Buffer, tuple[DimLike, ...]]:
         """An element as a buffer and an index: the matrix has axes of its own behind those of the address."""
@@ -376,19 +399,19 @@ class _Product:
         along = frame.index()
 
         def turn(at: list[DimLike]) -> None:
-            total, end = frame.var(self.dtype), frame.var(self.dtype)
-            following: list[Operand] = []
+            total, end = frame.scalar_var(self.dtype), frame.scalar_var(self.dtype)
+            following: list[Scalar] = []
 
             def inner() -> None:
-                u, v = frame.var(self.dtype), frame.var(self.dtype)
-                frame.body.append(Load(u, *self.element(x, at[0], symbol(along))))
-                frame.body.append(Load(v, *self.element(y, symbol(along), at[1])))
-                following.append(self.builder.add(total, self.builder.mul(u, v)))
+                u = frame.emit_load(*self.element(x, at[0], symbol(along)))
+                v = frame.emit_load(*self.element(y, symbol(along), at[1]))
+                product = plain_product if self.dtype.kind == "c" else low_mul
+                following.append(self.builder.add(total, product(self.builder, u, v)))
 
             body = self._inside(inner)
-            frame.body.append(For(along, 0, x.columns, body, carried=[Carry(total, self.zero, following[0], end)]))
+            frame.body.append(For(along, 0, x.columns, body, carried=carries(total, self.none, following[0], end)))
             buffer, index = self.element(z, at[0], at[1])
-            frame.body.append(Store(buffer, index, end))
+            frame.body.append(store_of(buffer, index, end))
 
         self.nest([x.rows, y.columns], turn)
 

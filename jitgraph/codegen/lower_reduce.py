@@ -35,8 +35,7 @@ _COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "an
 
 
 def kind_of(op: Op) -> Kind:
-    name = op.name.removeprefix("reduce_").removesuffix("_where").removesuffix("_parts")
-    return name  # type: ignore[return-value]
+    return op.name.removeprefix("reduce_").removesuffix("_where").removesuffix("_parts")  # type: ignore[return-value]
 
 
 def mask_of(op: Op) -> Value | None:

@@ -12,9 +12,8 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Buffer, Const, Let, Load, Operand, Pair, Stmt, Store, Var
+from jitgraph.codegen.loops import Buffer, Carry, Const, Let, Load, Operand, Pair, Stmt, Store, Var
 from jitgraph.ir.dims import DimLike
-
 
 #: A scalar of any dtype: complex ones are pairs.
 Scalar: TypeAlias = Union[Operand, Pair]
@@ -23,6 +22,17 @@ Scalar: TypeAlias = Union[Operand, Pair]
 def parts(x: Scalar) -> tuple[Operand, ...]:
     """The real scalars that a scalar consists of."""
     return (x.real, x.imag) if isinstance(x, Pair) else (x,)
+
+
+def carries(inner: Scalar, init: Scalar, end: Scalar, result: Scalar) -> list[Carry]:
+    """What a loop carries of one scalar: of a complex one both parts."""
+    found: list[Carry] = []
+    for group in zip(*map(parts, (inner, init, end, result)), strict=True):
+        a, b, c, d = group
+        assert isinstance(a, Var)
+        assert isinstance(d, Var)
+        found.append(Carry(a, b, c, d))
+    return found
 
 
 def load_of(value: Operand | Pair, buffer: Buffer, index: tuple[DimLike, ...]) -> Load:
@@ -142,16 +152,19 @@ class LetBuilder:
         """`function` of the real parts, and of the imaginary parts."""
         return Pair(function(*(x.real for x in args)), function(*(x.imag for x in args)))
 
-    def cast(self, x: Any, dtype: np.dtype) -> Any:
+    def cast(self, x: Any, dtype: np.dtype) -> Operand:
         """`x` in another dtype; a complex number loses its imaginary part if that is real. Byte order is memory's."""
         dtype = dtypes.native(dtype)
         if x.dtype == dtype:
-            return x
+            return x  # type: ignore[no-any-return]
         part = dtypes.part_of(dtype)
         if part != dtype:
+            made: Any = None
             if isinstance(x, Pair):
-                return self.map_parts(lambda p: self.cast(p, part), x)
-            return Pair(self.cast(x, part), constant(0.0, part))
+                made = self.map_parts(lambda p: self.cast(p, part), x)
+            else:
+                made = Pair(self.cast(x, part), constant(0.0, part))
+            return made  # type: ignore[no-any-return]
         if isinstance(x, Pair):
             return self.cast(x.real, dtype)
         if isinstance(x, Const):
@@ -163,9 +176,10 @@ class LetBuilder:
             return x
         return self._let("bitcast", dtype, (x,), dtypes.short_name(dtype))
 
-    def add(self, a: Any, b: Any) -> Any:
+    def add(self, a: Any, b: Any) -> Var:
         if isinstance(a, Pair):
-            return self.map_parts(self.add, a, b)
+            pair: Any = self.map_parts(self.add, a, b)
+            return pair  # type: ignore[no-any-return]
         return self._let("add", a.dtype, (a, b))
 
     def sub(self, a: Operand, b: Operand) -> Var:
@@ -219,9 +233,10 @@ class LetBuilder:
     def cmp(self, predicate: str, a: Operand, b: Operand) -> Var:
         return self._let("cmp", dtypes.BOOL, (a, b), predicate)
 
-    def select(self, condition: Operand, a: Any, b: Any) -> Any:
+    def select(self, condition: Operand, a: Any, b: Any) -> Operand:
         if isinstance(a, Pair):
-            return self.map_parts(lambda p, q: self.select(condition, p, q), a, b)
+            pair: Any = self.map_parts(lambda p, q: self.select(condition, p, q), a, b)
+            return pair  # type: ignore[no-any-return]
         return a if a is b else self._let("select", a.dtype, (condition, a, b))
 
     def and_(self, a: Operand, b: Operand) -> Var:

@@ -191,9 +191,9 @@ class _Flat:
         value, again = frame.var(s.var.dtype), frame.var(s.var.dtype)
         imag, again_imag = (None, None) if s.imag is None else (frame.var(s.imag.dtype), frame.var(s.imag.dtype))
         index = tuple([substitute(d, {self.inner.symbol: symbol(at)}) for d in s.index])
-        first = [Load(value, s.buffer, index, imag), Store(once, (symbol(at),), value, imag)]
+        first: list[Stmt] = [Load(value, s.buffer, index, imag), Store(once, (symbol(at),), value, imag)]
         copy = For(at, 0, k, first, role="vector")
         store = Store(into, (symbol(row) * k + symbol(lane),), again, again_imag)
-        more = [Load(again, once, (symbol(lane),), again_imag), store]
+        more: list[Stmt] = [Load(again, once, (symbol(lane),), again_imag), store]
         spread = For(lane, 0, self.lanes, more, role="vector", lanes=self.lanes)
         return [copy, For(row, 0, dim_min(BLOCK, self.outer.size), [spread])]

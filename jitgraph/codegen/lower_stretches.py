@@ -32,9 +32,7 @@ def emit_stretches(group: Group, n: Nest, plan: ReductionPlan, root: Root, mask:
 
 
 class _Stretches:
-    def __init__(
-        self, group: Group, n: Nest, plan: ReductionPlan, root: Root, mask: Value, start: Operand
-    ) -> None:
+    def __init__(self, group: Group, n: Nest, plan: ReductionPlan, root: Root, mask: Value, start: Operand) -> None:
         self.group, self.nest, self.plan, self.root, self.mask, self.start = group, n, plan, root, mask, start
         self.frame, self.b = group.frame, group.builder
         self.index: list[DimLike] = []
@@ -176,5 +174,3 @@ class _Stretches:
         memory = self.root.memory or group.outputs.get(op.result)
         if memory is not None:
             group.store(memory, at, end)
-
-

@@ -49,12 +49,12 @@ class Evaluator:
         self.places = places
         #: Variables that hold a size or a loop's index.
         self.sizes: dict[Var, DimLike] = {}
-        self.memo: dict[Key, Any] = {}  # scalars; Any, as the dtype of the value says which of the two
+        self.memo: dict[Key, Operand] = {}  # of complex values pairs: the dtype of the value says which
         self.slots: dict[Value, Slot] = {}
         self.stage = 0
 
-    def at(self, value: Value, index: Index = ()) -> Any:
-        """The element of `value` at `index`; the work is emitted at the frame's insertion point, once."""
+    def at(self, value: Value, index: Index = ()) -> Operand:
+        """The element of `value` at `index` (a `Pair` of a complex one); it is emitted at the insertion point, once."""
         memo = self.memo
         key = (value, index)
         found = memo.get(key)
@@ -79,7 +79,7 @@ class Evaluator:
             if isinstance(made, tuple):
                 pending[key] = ((made,), _same)
                 continue
-            memo[key] = made
+            memo[key] = made  # type: ignore[assignment]
             stack.pop()
         return memo[value, index]
 
@@ -168,7 +168,7 @@ class Evaluator:
         return symbol(name)
 
 
-def _same(args: list[Any]) -> Scalar:
+def _same(args: list[Scalar]) -> Scalar:
     return args[0]
 
 

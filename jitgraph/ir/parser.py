@@ -35,7 +35,7 @@ _TOKEN = re.compile(
 )
 _LOC = re.compile(r"\s*(-(?=[\s,}])|(\S[^\n]*?):(\d+):(\d+)(?=[\s,}]|$))")
 _VIEW_AXIS = re.compile(r"d(\d+)$")
-_HOW = {"fresh", "argument", "view_of_argument", "view_of_result", "dim", "static"}
+_HOW = {"fresh", "argument", "view_of_argument", "view_of_result", "dim", "static", "choice"}
 _KINDS: frozenset[str] = frozenset(get_args(Kind)) - {"array", "np_scalar"}
 _RELATIONS = ("==", "!=", ">=", "<")
 
@@ -278,8 +278,8 @@ class _Parser:
         shape = self.listed("]", self.integer)
         data: Any = self.attr()
         if dtype.kind == "c":
-            flat = np.asarray(data, np.float64).reshape((*shape, 2))
-            return (flat[..., 0] + 1j * flat[..., 1]).astype(dtype)
+            parts = np.asarray(data, np.float64).astype(dtypes.part_of(dtype))
+            return parts.reshape((*shape, 2)).view(dtype).reshape(shape)
         with np.errstate(all="ignore"):
             wide = np.float64 if dtype.kind == "f" else dtype
             return np.array(data, dtype=wide).astype(dtype).reshape(shape)

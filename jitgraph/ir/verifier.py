@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from jitgraph import dtypes
 from jitgraph.errors import JitgraphError, VerifyError
 from jitgraph.ir.dims import Dim, DimLike, as_symbol, substitute, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
@@ -275,7 +276,8 @@ class _Verifier:
         if len(op.operands) != 2 or len(op.results) != 1:
             raise self.fail(6, "a write has two operands and one result", op)
         value, base = op.operands
-        if value.type.dtype != base.type.dtype or not self.same(op.result.type, base.type):
+        dtype = base.type.dtype if value.type.kind == "array" else dtypes.native(base.type.dtype)
+        if value.type.dtype != dtype or not self.same(op.result.type, base.type):
             raise self.fail(6, "a write makes another version of its base, from a value of its dtype", op)
         m = op.attrs.get("map")
         shape = m.shape if isinstance(m, IndexMap) else ()
@@ -331,7 +333,7 @@ class _Verifier:
         if fresh < 0 or any(not 0 <= a < len(g.args) for a in mutates):
             raise self.fail(12, f"return mutates {list(mutates)} with {len(op.operands)} operands", op)
         for r in g.results:
-            limit = {"fresh": fresh, "view_of_result": len(g.results)}.get(r.how, len(g.args))
+            limit = {"fresh": fresh, "choice": fresh, "view_of_result": len(g.results)}.get(r.how, len(g.args))
             if r.how not in ("dim", "static") and not 0 <= r.index < limit:
                 raise self.fail(12, f"the result {r.how} {r.index} is not there", op)
         for a, version in zip(mutates, op.operands[fresh:], strict=True):

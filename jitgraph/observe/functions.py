@@ -40,8 +40,7 @@ _STATIC: Final = {
 _MODULES: Final[tuple[str, ...]] = ("", "linalg", "fft", "emath", "lib.stride_tricks")
 #: Modules left out as a whole.
 LEFT_OUT: Final[dict[str, str]] = {
-    "char": "text", "strings": "text", "rec": "records", "ma": "masked arrays: pass `x.filled(...)` and `x.mask`",
-    "ctypeslib": "memory of other libraries",
+    **{module.removeprefix("numpy."): why for module, why in host.REFUSED_MODULES.items()},
     "testing": "`assert_*` functions are called back in their place; the rest is for tests",
     "random": "see limits.md", "f2py": "a compiler of Fortran", "typing": "types", "exceptions": "classes",
 }  # fmt: skip

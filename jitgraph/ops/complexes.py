@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import cmath
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,7 +59,7 @@ def _part_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
 
 def _exchanged_infer(name: str) -> Infer:
     def infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-        x, part = types
+        x, _ = types
         if not dtypes.is_complex(x.dtype):
             raise DTypeError(f"{name} takes a complex number, not {x.dtype.name}")
         shape = broadcast_shapes(types)
@@ -102,6 +103,14 @@ define(
 )
 
 define(
+    "vdot",
+    "`np.vdot` of two complex vectors of which one lies reversed, which BLAS does not take: NumPy's own loop.",
+    lambda types, attrs: Signature((None, None), (TensorType(types[0].dtype, (), "np_scalar"),)),
+    np.vdot,
+    arity=2,
+    by_numpy=lambda types: True,
+)
+define(
     "squared_norm",
     "The sum of the squares of both parts of a complex vector: NumPy's dot products of strided views.",
     lambda types, attrs: Signature((None,), (TensorType(dtypes.part_of(types[0].dtype), (), "np_scalar"),)),
@@ -117,7 +126,7 @@ for _name, _read, _write, _what in (
         _name,
         f"The {_what} part.",
         _part_infer,
-        (lambda name: lambda x: getattr(x, name))(_name),
+        operator.attrgetter(_name),
         lower=lambda s, x: x,
         traits=ELEMENTWISE,
         pairs=_read,

@@ -11,7 +11,15 @@ from jitgraph import dtypes
 from jitgraph.ir.builder import constant_type
 from jitgraph.ir.opdef import Attrs, Signature, Trait
 from jitgraph.ir.types import Shape, TensorType, python_type
-from jitgraph.ops.families import PURE, define, fresh_layout, no_gradient, require_integer, require_supported
+from jitgraph.ops.families import (
+    PURE,
+    define,
+    fresh_layout,
+    no_gradient,
+    require_integer,
+    require_supported,
+    stored_as,
+)
 
 
 def _constant_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
@@ -57,7 +65,7 @@ def _full_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     dtype: np.dtype = attrs["dtype"]
     require_supported("full", (dtype,))
     axes = range(len(shape) - 1, -1, -1) if attrs.get("order", "C") == "F" else range(len(shape))
-    return Signature((dtype,), (TensorType(dtype, shape, "array", fresh_layout(axes, shape)),))
+    return Signature((stored_as(types[0], dtype),), (TensorType(dtype, shape, "array", fresh_layout(axes, shape)),))
 
 
 def _full_vjp(b: Any, ct: Any, y: Any, v: Any, *, shape: Shape, dtype: np.dtype, order: str = "C") -> tuple[Any]:

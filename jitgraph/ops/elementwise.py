@@ -255,8 +255,22 @@ binary(
 
 # ------------------------------------------------------------------------------------------------ comparisons, tests
 
-predicate("eq", np.equal, "a == b.", low.compare("eq"), commutative=True, pairs=on_pairs.equal)
-predicate("ne", np.not_equal, "a != b; true if either is NaN.", low.compare("ne"), commutative=True, pairs=on_pairs.not_equal)
+predicate(
+    "eq",
+    np.equal,
+    "a == b.",
+    low.compare("eq"),
+    commutative=True,
+    pairs=on_pairs.equal,
+)
+predicate(
+    "ne",
+    np.not_equal,
+    "a != b; true if either is NaN.",
+    low.compare("ne"),
+    commutative=True,
+    pairs=on_pairs.not_equal,
+)
 predicate("lt", np.less, "a < b.", low.compare("lt"), pairs=on_pairs.ordered("lt"))
 predicate("le", np.less_equal, "a <= b.", low.compare("le"), pairs=on_pairs.ordered("le"))
 predicate("gt", np.greater, "a > b.", low.compare("gt"), pairs=on_pairs.ordered("gt"))
@@ -268,9 +282,30 @@ predicate("signbit", np.signbit, "Whether the sign bit is set; -0.0 and negative
 
 # ------------------------------------------------------------------------------------------------------- logic, bits
 
-predicate("logical_and", np.logical_and, "a and b of truth values.", low.logical_and, commutative=True, pairs=on_pairs.of_truth(low.logical_and))
-predicate("logical_or", np.logical_or, "a or b of truth values.", low.logical_or, commutative=True, pairs=on_pairs.of_truth(low.logical_or))
-predicate("logical_xor", np.logical_xor, "Whether just one is true.", low.logical_xor, commutative=True, pairs=on_pairs.of_truth(low.logical_xor))
+predicate(
+    "logical_and",
+    np.logical_and,
+    "a and b of truth values.",
+    low.logical_and,
+    commutative=True,
+    pairs=on_pairs.of_truth(low.logical_and),
+)
+predicate(
+    "logical_or",
+    np.logical_or,
+    "a or b of truth values.",
+    low.logical_or,
+    commutative=True,
+    pairs=on_pairs.of_truth(low.logical_or),
+)
+predicate(
+    "logical_xor",
+    np.logical_xor,
+    "Whether just one is true.",
+    low.logical_xor,
+    commutative=True,
+    pairs=on_pairs.of_truth(low.logical_xor),
+)
 predicate("logical_not", np.logical_not, "not x.", low.logical_not, pairs=on_pairs.of_truth(low.logical_not))
 
 binary(
@@ -383,6 +418,7 @@ def _cast_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     require_supported("cast", (x.dtype, dtype))
     if x.kind == "array":
         return Signature((None,), (TensorType(dtype, x.shape, "array", fresh_layout(x.layout.order, x.shape)),))
+    dtype = dtypes.native(dtype)  # only memory has another byte order
     kind: Kind = "np_scalar"
     if x.is_python and dtype in (dtypes.BOOL, dtypes.I64, dtypes.F64, dtypes.C128):
         kind = python_kind_of(dtype)

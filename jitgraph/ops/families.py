@@ -61,6 +61,11 @@ def require_supported(name: str, used: Sequence[np.dtype]) -> None:
             raise UnsupportedDTypeError(f"{name} does not support {dtype.name} (supported: {dtypes.COMPILED_TEXT})")
 
 
+def stored_as(value: TensorType, dtype: np.dtype) -> np.dtype:
+    """The dtype that a value is cast to before it is stored in memory of `dtype`: scalars are in native byte order."""
+    return dtype if value.kind == "array" else dtypes.native(dtype)
+
+
 def dtype_code(t: TensorType) -> DTypeCode:
     """What promotion sees of an operand: its dtype, or the Python type if it is weak."""
     return _WEAK.get(t.kind) or t.dtype
@@ -369,9 +374,10 @@ def define(
     """Any other operator."""
     return register(
         OpDef(
-            name, doc, infer, evaluate, lower, vjp, jvp, linear, traits, numpy, arity=arity, by_numpy=by_numpy, pairs=pairs
+            name, doc, infer, evaluate, lower, vjp, jvp, linear, traits, numpy,
+            arity=arity, by_numpy=by_numpy, pairs=pairs,
         )
-    )
+    )  # fmt: skip
 
 
 def has_half_or_complex(types: Sequence[TensorType]) -> bool:

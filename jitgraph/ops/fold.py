@@ -15,7 +15,7 @@ from jitgraph import dtypes
 from jitgraph.errors import AxisError, DTypeError
 from jitgraph.ir.opdef import REGISTRY, Attrs, OpDef, Signature
 from jitgraph.ir.types import Layout, TensorType, elementwise_layout
-from jitgraph.ops.families import define, fresh_layout, has_half_or_complex, no_gradient
+from jitgraph.ops.families import define, fresh_layout, has_half_or_complex
 from jitgraph.ops.reduce import accumulator_dtype, reduced_type
 
 
@@ -82,7 +82,6 @@ define(
     "Combine the elements along axes one by one: `ufunc.reduce(x, axes, initial=, where=)`.",
     _fold_infer,
     _fold,
-    vjp=no_gradient,
     arity=-1,
     by_numpy=has_half_or_complex,
 )
@@ -101,7 +100,6 @@ define(
     "All partial results of combining the elements along an axis: `ufunc.accumulate(x, axis)`.",
     _scan_infer,
     lambda x, function, axis: ufunc_of(function).accumulate(x, axis=axis),
-    vjp=no_gradient,
     by_numpy=has_half_or_complex,
 )
 
@@ -123,7 +121,6 @@ define(
     "Combine the elements of stretches of an axis: `ufunc.reduceat(x, starts, axis)`, starts in range.",
     _reduceat_infer,
     lambda x, starts, function, axis: ufunc_of(function).reduceat(x, starts, axis=axis),
-    vjp=no_gradient,
     arity=2,
     by_numpy=has_half_or_complex,
 )

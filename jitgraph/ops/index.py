@@ -127,7 +127,7 @@ define(
     _scatter_add,
     vjp=_scatter_add_vjp,
     jvp=_scatter_add_jvp,
-    traits=frozenset({Trait.PURE, Trait.OPAQUE}),
+    traits=frozenset({Trait.PURE}),
     numpy=(np.add.at,),
     arity=-1,
 )
@@ -170,7 +170,7 @@ define(
     _scatter,
     vjp=_scatter_vjp,
     jvp=_scatter_jvp,
-    traits=frozenset({Trait.PURE, Trait.OPAQUE}),
+    traits=frozenset({Trait.PURE}),
     numpy=(np.ndarray.__setitem__, np.put, np.put_along_axis),
     arity=-1,
 )
@@ -222,7 +222,7 @@ define(
     lambda x, mask, size: np.asarray(x)[mask],
     vjp=lambda b, ct, y, x, mask, size: (b.expand(zeros_like(b, x), mask, ct), None),
     jvp=lambda b, tangents, y, x, mask, size: select_by_mask(b, tangents[0], mask, shape_of(y)[0]),
-    traits=MOVEMENT | {Trait.OPAQUE},
+    traits=MOVEMENT,
     numpy=(np.ndarray.__getitem__, np.compress, np.extract),
     arity=2,
 )
@@ -242,7 +242,7 @@ define(
     _packed_sum_infer,
     lambda x, mask, size: np.add.reduce(np.ascontiguousarray(np.asarray(x)[mask])),
     vjp=no_gradient,
-    traits=MOVEMENT | {Trait.OPAQUE},
+    traits=MOVEMENT,
     arity=2,
 )
 

@@ -17,7 +17,7 @@ from jitgraph.ops.families import (
     drop_axis_map,
     dtype_code,
     fresh_layout,
-    has_half_or_complex,
+    has_half,
     loop_dtypes,
     newaxis_map,
     shape_of,
@@ -105,5 +105,5 @@ define(
     traits=frozenset({Trait.PURE, Trait.OPAQUE}),
     numpy=(np.matmul, np.dot, np.vdot, np.inner),
     arity=2,
-    by_numpy=has_half_or_complex,
+    by_numpy=has_half,
 )

@@ -1,9 +1,9 @@
 """Scalar lowerings of complex numbers, as pairs of real ones: the `pairs` rules of elementwise records.
 
-The bits are NumPy's. Its array loops multiply and square with one fused multiply-add for each part where the CPU has it;
-operators on NumPy scalars and on Python's complex numbers, and products along an axis, do not; nor do some loops over what lies
-reversed in memory. So the rules look at the types of the operands: kinds other than "array" are such scalars (a ufunc
-that is called on scalars makes 0-d arrays of them first).
+The bits are NumPy's. Its array loops multiply and square with one fused multiply-add for each part where the CPU has
+it. Operators on NumPy scalars and on Python's complex numbers, and products along an axis, do not; nor do some loops
+over what lies reversed in memory. So the rules look at the types of the operands: kinds other than "array" are such
+scalars (a ufunc that is called on scalars makes 0-d arrays of them first).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.ir.opdef import Scalar
-from jitgraph.ir.types import TensorType
+from jitgraph.ir.types import TensorType, elementwise_layout
 from jitgraph.ops import lowering as low
 
 Types = Sequence[TensorType]
@@ -99,7 +99,7 @@ def reciprocal(s: Scalar, types: Types, x: Any) -> Any:
 
 
 def absolute(s: Scalar, types: Types, x: Any) -> Any:
-    """NumPy's vector loop: the larger part times sqrt(1 + ratio^2); C's hypot for scalars and for what lies reversed."""
+    """NumPy's vector loop: the larger part times sqrt(1 + ratio^2). C's hypot for scalars and what lies reversed."""
     if are_scalars(types) or runs_backwards(types):
         return s.call("libm.hypot", x.real, x.imag)
     real, imag = s.fabs(x.real), s.fabs(x.imag)
@@ -115,25 +115,26 @@ def absolute(s: Scalar, types: Types, x: Any) -> Any:
 
 
 def runs_backwards(types: Types) -> bool:
-    """Whether NumPy goes over the operands in one run, with a negative stride for one of them.
+    """Whether an operand is one run of elements with a negative stride, in the order in which NumPy goes over all.
 
-    Loops for which it does take no vectors: those of complex64 products and of absolute values. More than one axis that
-    cannot be merged is another matter: there the operands are buffered.
+    Loops for which it does take no vectors: those of complex64 products and of absolute values. Other operands with
+    negative strides are buffered.
     """
-    runs: dict[tuple[int, ...], None] = {}
-    backwards = False
     ndim = max(t.ndim for t in types)
+    order: list[int] | None = None
     for t in types:
-        axes = [k for k in t.layout.order if t.shape[k] != 1]
-        if not axes:
+        if t.ndim < ndim or t.layout.zero or not t.layout.negative:
             continue
-        negative = [k in t.layout.negative for k in axes]
-        last = len(t.layout.order) - 1
-        if t.layout.zero or any(at != last for at in t.layout.breaks) or len(set(negative)) > 1:
-            return False
-        backwards |= negative[0]
-        runs[tuple(k + ndim - t.ndim for k in axes)] = None
-    return backwards and len(runs) == 1
+        axes = [k for k in t.layout.order if t.shape[k] != 1]
+        last = ndim - 1
+        if not axes or any(k not in t.layout.negative for k in axes) or any(at != last for at in t.layout.breaks):
+            continue
+        if order is None:
+            walk = elementwise_layout(ndim, types).order
+            order = [k for k in walk if any(u.ndim == ndim and u.shape[k] != 1 for u in types)]
+        if axes == order:
+            return True
+    return False
 
 
 def conj(s: Scalar, types: Types, x: Any) -> Any:

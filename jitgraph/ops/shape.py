@@ -22,6 +22,7 @@ from jitgraph.ops.families import (
     promote,
     shape_of,
     shape_text,
+    stored_as,
     zeros_like,
 )
 
@@ -327,7 +328,7 @@ def _write_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     if len(map.axes) != base.ndim:
         raise ShapeError(f"the map of a write names {len(map.axes)} axes, its base has {base.ndim}")
     require_fits(value.shape, map.shape)
-    return Signature((base.dtype, None), (base,))
+    return Signature((stored_as(value, base.dtype), None), (base,))
 
 
 def _through_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
@@ -344,7 +345,7 @@ def _through_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
             raise ShapeError(f"cannot reshape array of size {product(shape)} into shape {shape_text(step)}")
         shape = step
     require_fits(value.shape, shape)
-    return Signature((base.dtype, None), (base,))
+    return Signature((stored_as(value, base.dtype), None), (base,))
 
 
 def _through(value: Any, base: Any, steps: Sequence[Any]) -> Any:

@@ -27,8 +27,10 @@ from jitgraph.ops.families import (
     dtype_of,
     elementwise_type,
     loop_dtypes,
+    newaxis_map,
     no_gradient,
     predicate,
+    shape_of,
     ufunc_rule,
     unary,
 )
@@ -379,16 +381,38 @@ def _core_rule(ufunc: np.ufunc, core: tuple[int, int], result: Callable[[TensorT
     return infer
 
 
-for _ufunc, _core, _result, _doc in (
-    (np.vecdot, (1, 1), lambda a, b: (), "Products of vectors over the last axis."),
-    (np.matvec, (2, 1), lambda a, b: a.shape[-2:-1], "Products of matrices with vectors."),
-    (np.vecmat, (1, 2), lambda a, b: b.shape[-1:], "Products of vectors with matrices."),
+def _column(b: Any, x: Any) -> Any:
+    return b.view(x, map=newaxis_map(shape_of(x), len(shape_of(x))))
+
+
+def _row(b: Any, x: Any) -> Any:
+    return b.view(x, map=newaxis_map(shape_of(x), len(shape_of(x)) - 1))
+
+
+def _vecdot_vjp(b: Any, ct: Any, y: Any, p: Any, q: Any) -> tuple[Any, Any]:
+    ct = _column(b, ct)
+    return b.mul(ct, q), b.mul(ct, p)
+
+
+def _matvec_vjp(b: Any, ct: Any, y: Any, p: Any, q: Any) -> tuple[Any, Any]:
+    return b.mul(_column(b, ct), _row(b, q)), b.vecmat(ct, p)
+
+
+def _vecmat_vjp(b: Any, ct: Any, y: Any, p: Any, q: Any) -> tuple[Any, Any]:
+    return b.matvec(q, ct), b.mul(_column(b, p), _row(b, ct))
+
+
+for _ufunc, _core, _result, _product_vjp, _doc in (
+    (np.vecdot, (1, 1), lambda a, b: (), _vecdot_vjp, "Products of vectors over the last axis."),
+    (np.matvec, (2, 1), lambda a, b: a.shape[-2:-1], _matvec_vjp, "Products of matrices with vectors."),
+    (np.vecmat, (1, 2), lambda a, b: b.shape[-1:], _vecmat_vjp, "Products of vectors with matrices."),
 ):
     define(
         _ufunc.__name__,
         _doc,
         _core_rule(_ufunc, _core, _result),
         _ufunc,
+        vjp=_product_vjp,
         traits=PURE | {Trait.OPAQUE},
         numpy=(_ufunc,),
         arity=2,

@@ -1,7 +1,7 @@
 """Operands of ops that have loops of their own are computed in these loops.
 
-`compress`, `packed_sum`, `argmax` and `argmin` read each element once, at the index at hand, but belong to no group of
-`fuse`. Elementwise operations that only such an op needs are taken into a kernel with it; those that others need too
+`compress`, `packed_sum`, `argmax`, `argmin` and scatters read each element once, at the index at hand, but belong to no
+group of `fuse`. Elementwise operations that only such an op needs are taken into a kernel with it; those that others need too
 are computed twice if they are cheap, as a mask is (`x[x > 0]` counts, then selects): that is less than storing them.
 """
 
@@ -11,9 +11,10 @@ from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.rewrite import erase_unused
+from jitgraph.ir.storage import UPDATES, storage_root
 from jitgraph.passes.fuse_access import is_free
 
-HOSTS = frozenset(["compress", "packed_sum", "argmax", "argmin"])
+HOSTS = frozenset(["compress", "packed_sum", "argmax", "argmin", "scatter", "scatter_add"])
 #: Operations that are rather computed twice than stored.
 MAX_COPIED = 8
 
@@ -33,14 +34,23 @@ class _Host:
     def __init__(self, graph: Graph, op: Op) -> None:
         self.graph, self.op = graph, op
         self.inside: set[Op] = {op}
+        #: The storage that the op updates.
+        self.written: Value | None = None
         self.region = Block()
         self.operands: dict[Value, Value] = {}
         self.copies: dict[Op, Op] = {}
 
     def run(self) -> bool:
         op = self.op
-        for value in op.operands:
-            self.gather(value)
+        at = UPDATES.get(op.name)
+        if at is not None:
+            base = op.operands[at]
+            if base.producer is not None and is_free(base.producer):
+                return False
+            self.written = storage_root(base)
+        for k, value in enumerate(op.operands):
+            if k != at:
+                self.gather(value)
         if len(self.inside) == 1:
             return False
         made = [self.resolved(v) for v in op.operands]
@@ -69,18 +79,24 @@ class _Host:
             if is_free(p):
                 stack.extend(p.operands)
                 continue
-            if (
-                not p.defn.has(Trait.ELEMENTWISE)
-                or p.defn.lower is None
-                or v.type.shape != self.op.operands[0].type.shape
-            ):
+            if not p.defn.has(Trait.ELEMENTWISE) or p.defn.lower is None or v.type.shape != value.type.shape:
                 continue
+            if self.written is not None and (p.defn.ulp or self.reads_what_is_written(p)):
+                continue  # in a loop that goes one by one, or while elements change
             if not all(user in self.inside for user in v.users()):
                 copied += 1
                 if p.defn.ulp or copied > MAX_COPIED:
                     continue
             self.inside.add(p)
             stack.extend(p.operands)
+
+    def reads_what_is_written(self, op: Op) -> bool:
+        for v in op.operands:
+            while v.producer is not None and v.producer.name in ("view", "reshape"):
+                v = v.producer.operands[0]
+            if storage_root(v) is self.written:
+                return True
+        return False
 
     def resolved(self, value: Value) -> Value:
         """What stands for `value` in the region: a copy of an op that was taken in or is free, or an argument."""

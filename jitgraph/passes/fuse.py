@@ -32,6 +32,7 @@ from jitgraph.passes.fuse_access import (
     is_row_access,
     is_row_shape,
     sources,
+    updated_arguments,
 )
 from jitgraph.passes.fuse_build import build, erase_free
 from jitgraph.passes.fuse_groups import (
@@ -138,7 +139,11 @@ class _Fuser:
     def updated(self, op: Op) -> Iterable[Value]:
         """Storages of which `op` makes the next version, as the values it overwrites."""
         at = UPDATES.get(op.defn.name)
-        operands = op.operands if op.name in ("for", "while") else () if at is None else (op.operands[at],)
+        operands: Iterable[Value] = () if at is None else (op.operands[at],)
+        if op.name in ("for", "while"):
+            operands = op.operands
+        elif op.name == "kernel":
+            operands = [op.operands[k] for k in updated_arguments(op.regions[0])]
         for value in operands:
             if value.type.kind == "array":
                 yield access(value, value.type.shape).base

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.graph import Block, Op, Value
 from jitgraph.ir.opdef import Trait
-from jitgraph.ir.storage import WRITES, Space, target_of
+from jitgraph.ir.storage import UPDATES, WRITES, Space, storage_root, target_of
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 
 #: Copied into each kernel that needs them.
@@ -58,6 +58,12 @@ def elsewhere_of(op: Op) -> list[Value]:
     if name == "take":
         return [v for v in op.operands if v not in inputs_of(op)]
     return []
+
+
+def updated_arguments(region: Block) -> set[int]:
+    """Numbers of the arguments of a kernel's region of which ops in it make next versions."""
+    bases = (storage_root(o.operands[UPDATES[o.name]]) for o in region.ops() if o.name in UPDATES)
+    return {base.index for base in bases if base.block is region}
 
 
 def sources(op: Op) -> Iterator[Value]:

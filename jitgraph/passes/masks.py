@@ -118,6 +118,32 @@ def _update(value: Value, base: Value, b: Builder) -> Value:
     return b.write(value, base, map=IndexMap.identity(base.type.shape))  # type: ignore[no-any-return]
 
 
+#: Elementwise operations that cost no more than to store a result and read it again.
+_CHEAP = tuple(
+    d.name
+    for d in REGISTRY.values()
+    if d.has(Trait.ELEMENTWISE) and d.lower is not None and not d.ulp and d.name != "pow"
+)
+
+
+@RULES.rule(*_CHEAP)
+def selected_after_computing(op: Op, b: Builder) -> Value | None:
+    """f(compress(x, m), compress(y, m)) = compress(f(x, y), m) for a cheap f, where nothing else needs these"""
+    if len(op.results) != 1 or op.result.type.ndim != 1:
+        return None
+    selections = [v.producer for v in op.operands if v.type.ndim]
+    first = selections[0]
+    if first is None:
+        return None
+    for s in selections:
+        if s is None or s.name != "compress" or s.operands[1] is not first.operands[1] or s.block is not op.block:
+            return None
+        if any(user is not op for user in s.result.users()) or s.result.type.shape != op.result.type.shape:
+            return None
+    whole = b.apply(op.defn, *[v.producer.operands[0] if v.type.ndim else v for v in op.operands], **op.attrs)[0]  # type: ignore[union-attr]
+    return b.compress(whole, first.operands[1], size=first.attrs["size"])  # type: ignore[no-any-return]
+
+
 def _neutral(kind: str, dtype: np.dtype) -> np.generic | None:
     """What changes no result of a reduction whose order does not matter; None where it does."""
     if kind in ("reduce_any", "reduce_all"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from jitgraph.ir.dims import Dim, DimLike, split_linear, substitute, symbols
 from jitgraph.ir.graph import Graph
+from jitgraph.ir.opdef import Trait
 from jitgraph.ir.transform import Substitution
 
 
@@ -22,11 +23,22 @@ def unify_sizes(graph: Graph) -> bool:
     replace.apply_graph(graph)
     for known in list(graph.facts.nonnegative):
         graph.facts.assume_nonnegative(replace.dim(known))
+    _settle_layouts(graph)
     for name in env:
         lower = graph.symbols[name].lower
         if lower is not None:
             graph.facts.assume_nonnegative(env[name] - lower)
     return True
+
+
+def _settle_layouts(graph: Graph) -> None:
+    """A view of what is now seen to be the whole array lies as that array: sums round in the order of memory."""
+    for op in graph.walk():
+        if op.name != "view" or not op.attrs["map"].is_identity(op.operands[0].type.shape):
+            continue
+        plain = all(not user.regions and Trait.TERMINATOR not in user.defn.traits for user in op.result.users())
+        if plain and op.result.type.kind == "array":
+            op.result.type = op.result.type.with_shape(op.result.type.shape, op.operands[0].type.layout)
 
 
 def _solutions(graph: Graph) -> dict[str, DimLike]:

@@ -44,10 +44,10 @@ _FORMATS = {
 class _ComplexStruct(struct.Struct):
     """Complex numbers as their two parts."""
 
-    def pack(self, x: Any) -> bytes:  # type: ignore[override]
+    def pack(self, x: Any) -> bytes:
         return super().pack(x.real, x.imag)
 
-    def unpack_from(self, buffer: Any, offset: int = 0) -> tuple[complex]:  # type: ignore[override]
+    def unpack_from(self, buffer: Any, offset: int = 0) -> tuple[complex]:
         return (complex(*super().unpack_from(buffer, offset)),)
 
 

@@ -99,13 +99,21 @@ def _elements(address: int, count: int, dtype: np.dtype) -> np.ndarray:
     return np.ndarray((count,), dtype, memory)
 
 
+_BLAS_DTYPES = {letter: np.dtype(code) for letter, code in zip("sdcz", ("f4", "f8", "c8", "c16"), strict=True)}
+
+
 def _fallback(name: str) -> Any:
     """A C-callable stand-in over `np.dot` with the signature of the CBLAS routine `name` (64-bit integers)."""
-    dtype = np.dtype("f4" if name[6] == "s" else "f8")
+    dtype = _BLAS_DTYPES[name[6]]
 
-    def update(c: np.ndarray, alpha: float, product: np.ndarray, beta: float) -> None:
-        scaled = product if alpha == 1 else dtype.type(alpha) * product
-        c[...] = scaled if beta == 0 else scaled + dtype.type(beta) * c
+    def factor(x: Any) -> Any:
+        """What to multiply by: complex ones come by address."""
+        return _elements(x, 1, dtype)[0] if dtype.kind == "c" else dtype.type(x)
+
+    def update(c: np.ndarray, alpha: Any, product: np.ndarray, beta: Any) -> None:
+        first, second = factor(alpha), factor(beta)
+        scaled = product if first == 1 else first * product
+        c[...] = scaled if second == 0 else scaled + second * c
 
     def gemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         left = _matrix(a, m, k, lda, dtype, order, ta)
@@ -120,6 +128,9 @@ def _fallback(name: str) -> Any:
     def dot(n, x, incx, y, incy):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         return float(np.dot(_vector(x, n, incx, dtype), _vector(y, n, incy, dtype)))
 
+    def dotu_sub(n, x, incx, y, incy, result):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        _elements(result, 1, dtype)[0] = np.dot(_vector(x, n, incx, dtype), _vector(y, n, incy, dtype))
+
     def syrk(order, uplo, ta, n, k, alpha, a, lda, beta, c, ldc):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         left = _matrix(a, n, k, lda, dtype, order, ta)
         target = _matrix(c, n, n, ldc, dtype, order, _NO_TRANSPOSE)
@@ -128,7 +139,9 @@ def _fallback(name: str) -> Any:
         triangle = np.triu_indices(n) if uplo == _UPPER else np.tril_indices(n)
         target[triangle] = product[triangle]
 
-    functions: dict[str, Callable[..., Any]] = {"gemm": gemm, "gemv": gemv, "dot": dot, "syrk": syrk}
+    functions: dict[str, Callable[..., Any]] = {
+        "gemm": gemm, "gemv": gemv, "dot": dot, "dotu_sub": dotu_sub, "syrk": syrk,
+    }  # fmt: skip
     result, arguments = signature(name)
     return ctypes.CFUNCTYPE(result, *arguments)(functions[name[7:]])
 
@@ -137,13 +150,14 @@ def signature(name: str) -> tuple[Any, tuple[Any, ...]]:
     """Result and argument types of a C function of the table, as ctypes has them."""
     if not name.startswith("cblas_"):
         real: Any = ctypes.c_float if name.endswith("f") else ctypes.c_double
-        binary = name.startswith(("fmod", "pow", "atan2"))
+        binary = name.startswith(("fmod", "pow", "atan2", "hypot"))
         return real, (real, real) if binary else (real,)
-    real = ctypes.c_float if name[6] == "s" else ctypes.c_double
+    real = {"s": ctypes.c_float, "d": ctypes.c_double}.get(name[6], _P)
     return {
         "gemm": (None, (_I, _I, _I, _I, _I, _I, real, _P, _I, _P, _I, real, _P, _I)),
         "gemv": (None, (_I, _I, _I, _I, real, _P, _I, _P, _I, real, _P, _I)),
         "dot": (real, (_I, _P, _I, _P, _I)),
+        "dotu_sub": (None, (_I, _P, _I, _P, _I, _P)),
         "syrk": (None, (_I, _I, _I, _I, _I, real, _P, _I, real, _P, _I)),
     }[name[7:]]
 

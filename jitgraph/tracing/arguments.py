@@ -10,7 +10,7 @@ from jitgraph import pytree
 from jitgraph.pytree import TreeDef
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Argument, Attribute, Call, Item, Place, SameGuard
-from jitgraph.tracing.leaves import Static
+from jitgraph.tracing.leaves import Static, is_container_class
 from jitgraph.tracing.outside import CONTAINERS, Outside, empty_like
 
 
@@ -63,6 +63,8 @@ class Arguments:
             if type(x) is not Tensor and type(live) is not Static:
                 if hasattr(type(x), "__next__"):
                     return self.outside.iterator(place)
+                if is_container_class(type(x)):
+                    return self.outside.lift(place, x)
                 self.outside.argument_object(place, x)
             return x
         if kind is type(None):

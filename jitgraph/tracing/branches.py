@@ -163,8 +163,8 @@ class Branch:
         condition = self.predicate
         plain = not any(op.defn.has(Trait.ORDERED) or op.regions for op in side.block.ops())
         plain = plain and not any(defined_in(v, side.block) for v in raised.values)
-        if mode.is_handled(raised.kind):  # the user's `except` is left to Python
-            if self.settle is not None:
+        if raised.recipe is None or mode.is_handled(raised.kind):  # the user's `except` is left to Python
+            if self.settle is not None and raised.recipe is not None:
                 raise Restart(settle=self.settle)
             discard(side.block)
             if not holds:
@@ -218,7 +218,8 @@ class Branch:
         def is_outer(storage: Storage) -> bool:
             return not (defined_in(storage.value, a.block) or defined_in(storage.value, b.block))
 
-        merge = Merge(mode, (a.block, b.block), is_outer, (a.storages, b.storages), (a.born, b.born), self.settle)
+        flag = self.predicate if len(mode.blocks) == 1 else None
+        merge = Merge(mode, (a.block, b.block), is_outer, (a.storages, b.storages), (a.born, b.born), self.settle, flag)
         plans: dict[str, Callable[[Any], Any]] = {}
         for name in self.info.names:
             value_b = self.before.get(name) if name in self.info.kept else b.scope.get(name)

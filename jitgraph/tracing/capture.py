@@ -29,7 +29,7 @@ from jitgraph.pytree import TreeDef
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor, lift, make, plain, use_mode
 from jitgraph.tracing.arguments import Arguments
-from jitgraph.tracing.capture_mode import CaptureMode, Restart, frame_of
+from jitgraph.tracing.capture_mode import CaptureMode, frame_of
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Fixed, Global, Guard, HiddenArg, Place, Replay
 from jitgraph.tracing.leaves import (
     SIZE_NAMES,
@@ -45,6 +45,7 @@ from jitgraph.tracing.leaves import (
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.regions import is_the_users, message_of, sweep
 from jitgraph.tracing.reruns import settle_reruns
+from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer
 
@@ -361,7 +362,8 @@ class _Capture:
         mode.blocks[:] = [self.graph.body]
         mode.builder.at_end(self.graph.body)
         message, shown, recipe = message_of(error, mode)
-        self.graph.sites.append(Site(type(error).__name__, message, frame_of(error)[1], recipe))
+        kind = type(error).__name__ if recipe is not None else mode.rerun_site(type(error).__name__)
+        self.graph.sites.append(Site(kind, message, frame_of(error)[1], recipe))
         values = [mode.builder.constant(False), *(lift(mode, x) for x in shown)]
         mode.emit_effect("check", values, site=len(self.graph.sites) - 1)
         sweep(self.graph)

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.dims import Dim, DimLike, symbol
 from jitgraph.ir.graph import Block, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import PYTHON_KINDS
@@ -20,6 +20,7 @@ from jitgraph.modes import TraceMode, constant_of
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor
 from jitgraph.tracing import floating, host
+from jitgraph.tracing.choices import Choice, Watched
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.restart import Restart
 
@@ -100,7 +101,7 @@ class CaptureMode(TraceMode):
         self.raising: frozenset[str] = frozenset()
         #: Scalars whose kind depends on the path: the joined value to its `kinds.Tag`.
         self.kinds: dict[Value, Any] = {}
-        #: Integers that a loop carries from a small constant on, and that nothing computes with while their kind is open.
+        #: Integers that a loop carries from a small constant on; nothing computes with them while their kind is open.
         self.small: set[Value] = set()
         #: Where the function is defined: the place of what happens when it has returned.
         self.definition: SourceLoc | None = None
@@ -115,8 +116,10 @@ class CaptureMode(TraceMode):
         self.effects = False
         self.blocks: list[Block] = [builder.block]
         self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
-        #: Storages that may share memory with others on one path: (they, those others).
-        self._watched: list[tuple[Storage, list[Storage]]] = []
+        #: Storages that may share memory with others on one path.
+        self._watched: list[Watched] = []
+        #: What merged arrays are copies of.
+        self.choices: dict[Storage, Choice] = {}
 
     def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         results = super().apply(defn, values, attrs)
@@ -127,21 +130,28 @@ class CaptureMode(TraceMode):
     def fail(self, what: str, remedy: str = "") -> NoReturn:
         raise errors.TraceError(errors.describe(what, self.locate() or self.definition, remedy=remedy))
 
-    def watch(self, storage: Storage, sources: list[Storage]) -> None:
-        """`storage` holds a value that is, on some path, the memory of `sources`: neither may be written any more."""
-        self._watched.append((storage, sources))
+    def watch(self, storage: Storage, sources: list[Storage], settle: Any = None) -> None:
+        """`storage` holds a value that is, on some path, the memory of `sources`: neither may be written any more.
+
+        Args:
+            settle: the branch whose way is assumed if one is written all the same.
+        """
+        self._watched.append(Watched(storage, sources, settle))
 
     def on_write(self, storage: Storage, old: Any) -> None:
         super().on_write(storage, old)
-        for merged, sources in self._watched:
+        for watched in self._watched:
+            merged, sources = watched.storage, watched.sources
             if storage is merged:
+                if watched.settle is not None:
+                    raise Restart(settle=watched.settle)
                 self.fail(
                     "a write to an array that may be one of two, depending on a traced test or the turns of a loop",
                     "copy it first (x = x.copy()), or write in the branches.",
                 )
             if any(storage is s for s in sources) and merged.value is not None:
                 spoil(
-                    self, merged, "an array that may share memory with another one is used after a write to that one",
+                    self, merged, watched.settle, "an array that may share memory with another one is used after a write to that one",
                     "copy it before the write (x = x.copy()).",
                 )  # fmt: skip
 
@@ -197,7 +207,7 @@ class CaptureMode(TraceMode):
         return symbol(name)
 
     def concrete(self, x: Tensor, wanted: str) -> Any:
-        if wanted == "format" and (len(self.blocks) > 1 or self.assumed) and x.type.kind != "array":
+        if wanted == "format" and (len(self.blocks) > 1 or self.assumed):
             return Shown(self, x)
         value = x._storage.value
         if (
@@ -213,6 +223,11 @@ class CaptureMode(TraceMode):
             if path:
                 raise Restart(fix=path)
         return super().concrete(x, wanted)
+
+    def repr_of(self, x: Tensor) -> str | None:
+        if len(self.blocks) == 1 and not self.assumed:
+            return str(self.concrete(x, "repr")) if x.type.kind == "py_int" and isinstance(x._dim, Dim) else None
+        return Shown(self, x).__format__("!r")
 
     def check(self, condition: Value, error: str, message: str, *values: Value | DimLike) -> None:
         """As in every trace, but an error that the user's `try` handles is none: the call is rerun in Python.
@@ -294,7 +309,10 @@ class CaptureMode(TraceMode):
         Raises:
             TraceError: with the reason, if one is known.
         """
-        why = host.REFUSED.get(name.removeprefix("np."))
+        why = host.REFUSED.get("frompyfunc" if name.endswith("(vectorized)") else name.removeprefix("np."))
+        for module, reason in host.REFUSED_MODULES.items():
+            if name.startswith(module.replace("numpy", "np") + "."):
+                why = f"it is about {reason}"
         if why is not None:
             self.fail(
                 f"{name} has no compiled form: {why}",
@@ -319,15 +337,21 @@ class CaptureMode(TraceMode):
 class StaleMode(CaptureMode):
     """The mode of a storage whose content is not known any more: every use fails with the reason."""
 
-    def __init__(self, mode: CaptureMode, reason: str, remedy: str) -> None:  # the state of a mode is not needed
+    def __init__(self, mode: CaptureMode, settle: Any, reason: str, remedy: str) -> None:  # no state of a mode
         self.builder = mode.builder
+        self.settle = settle
         self.reason, self.remedy = reason, remedy
         self.journal = mode.journal
         self.definition = mode.definition
         self.closed = False
 
     def _stale(self) -> NoReturn:
+        if self.settle is not None:
+            raise Restart(settle=self.settle)
         self.fail(self.reason, self.remedy)
+
+    def __getattr__(self, name: str) -> Any:
+        self._stale()
 
     def apply(self, defn: Any, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         self._stale()
@@ -345,7 +369,7 @@ class StaleMode(CaptureMode):
         self._stale()
 
 
-def spoil(mode: CaptureMode, storage: Storage, reason: str, remedy: str) -> None:
-    """Make every later read or write of `storage` fail."""
-    storage.mode = StaleMode(mode, reason, remedy)
+def spoil(mode: CaptureMode, storage: Storage, settle: Any, reason: str, remedy: str) -> None:
+    """Make every later read or write of `storage` fail, or assume a way through the branch `settle`."""
+    storage.mode = StaleMode(mode, settle, reason, remedy)
     storage.value = None

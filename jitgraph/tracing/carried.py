@@ -9,12 +9,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import TreeDef, unflatten
-from jitgraph.tensor import Storage, Tensor, lift, set_version, wrap
+from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
 from jitgraph.tracing.capture_mode import frame_of, spoil
+from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact
 from jitgraph.tracing.merging import (
     UNSET,
@@ -26,7 +28,9 @@ from jitgraph.tracing.merging import (
     inner_symbols,
     is_value,
     join,
+    moved,
     placeholder,
+    remade,
     same_constant,
     same_place,
     sizes_of,
@@ -64,6 +68,7 @@ class Carried:
         types: the carried type of each leaf; None: a part that stays as it is in `fixed`.
         read: whether a turn may read the value of the one before.
         arguments: the block arguments of the attempt.
+        wholes: leaves, by number, that are strided views of new arrays: the whole arrays are carried.
     """
 
     name: str
@@ -73,6 +78,7 @@ class Carried:
     fixed: list[Any]
     read: bool = True
     arguments: list[Value | None] = field(default_factory=list)
+    wholes: dict[int, Tensor] = field(default_factory=dict)
 
 
 def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
@@ -108,7 +114,7 @@ def _convertible(t: TensorType, end: TensorType | None, init: Any) -> bool:
     if not t.is_python:
         return t.dtype == end.dtype
     exact = end.is_python or end.dtype.kind != "f" or end.dtype == np.float64
-    return exact or (type(init) in (bool, int, float) and init == 0)
+    return exact or (type(init) in (bool, int, float, complex) and init == 0)
 
 
 class Region:
@@ -137,6 +143,10 @@ class Region:
         self.results: dict[str, Any] | None = None
         self.heads: dict[str, Any] = {}
         self.failure: Exception | None = None
+        #: Names that the last turn leaves bound to a view of an array from before the loop.
+        self.left: dict[str, Tensor] = {}
+        #: The same, of names that are carried: they keep their array from before if there is no turn.
+        self.replaced: dict[str, Tensor] = {}
         #: A name for whose sake the attempt was given up: the first turn is to be traced in front.
         self.needs_first = ""
 
@@ -148,8 +158,11 @@ class Region:
         self.names.clear()
         self.storages.clear()
         for name in self.info.head:
-            if name != self.own_flag:
-                self._carry(name, scope.get(name))
+            value = scope.get(name)
+            held = value.value if type(value) is Maybe else value
+            overwritten = name in self.info.unread and type(held) is Tensor and held.kind == "array"
+            if name != self.own_flag and not overwritten:
+                self._carry(name, value)
         for name in self.info.written:
             value = scope.get(name)
             if type(value) is Tensor and value.is_traced and value.type.kind == "array" and name not in self.names:
@@ -192,7 +205,8 @@ class Region:
             self.storages.append(storage)
 
     def _output(
-        self, name: str, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool
+        self, name: str, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool,
+        fixed: Sequence[Any] = (),
     ) -> None:
         """Carry a name that has its value from the end of a turn; the one from before if it converts."""
         old, old_tree = parts_of(before)
@@ -203,7 +217,7 @@ class Region:
                 joined = None if t is None or have is None else join(self.mode, have, t)
                 if joined is not None:
                     inits[k], types[k] = old[k], joined
-        self.names[name] = Carried(name, tree, inits, [_dense(t) for t in types], [None] * len(types), read)
+        self.names[name] = Carried(name, tree, inits, [_dense(t) for t in types], list(fixed or [None] * len(types)), read)
 
     def _arguments(self, block: Block, *, bind: bool) -> None:
         """Block arguments for all that is carried; names and storages are bound to them."""
@@ -211,9 +225,9 @@ class Region:
             shown = "" if carried.name.startswith("_jg_") else carried.name
             carried.arguments = [None if t is None else block.add_arg(t, shown) for t in carried.types]
             for argument, init in zip(carried.arguments, carried.inits, strict=True):
-                if argument is not None and argument.type.kind == "py_int":
-                    if type(init) is int and abs(init) < 2**31:
-                        self.mode.small.add(argument)
+                small = type(init) is int and abs(init) < 2**31
+                if small and argument is not None and argument.type.kind == "py_int":
+                    self.mode.small.add(argument)
         for storage in self.storages:
             argument = block.add_arg(storage.value.type, storage.value.name)
             if bind:
@@ -221,9 +235,11 @@ class Region:
         if bind:
             self.heads = {n: self._bind(c, c.arguments) for n, c in self.names.items() if c.read}
 
-    def _bind(self, carried: Carried, values: Sequence[Value | None]) -> Any:
-        """The Python value of a carried name, made of graph values."""
+    def _bind(self, carried: Carried, values: Sequence[Value | None], wholes: dict[int, Tensor] | None = None) -> Any:
+        """The Python value of a carried name, made of graph values; views of the arrays that are carried whole."""
         leaves = [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
+        for k, view in (wholes or {}).items():
+            leaves[k] = remade(view, leaves[k]._storage)
         return leaves[0] if carried.tree is None else unflatten(carried.tree, leaves)
 
     def get(self, name: str) -> Any:
@@ -260,11 +276,16 @@ class Region:
             Changed: another attempt will not do.
         """
         fits = True
+        self.left, self.replaced = {}, {}
         for name in dict.fromkeys((*self.info.head, *self.info.after)):
             if name != self.own_flag:
                 carried = self.names.get(name)
                 end = scope.get(name)
                 known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
+                before = self.before.get(name)
+                if carried is not None and carried.tree is None and self._is_unread(name) and self._is_left(end):
+                    if type(before) is Tensor and before.kind == "array" and self.regions.depth == 0:
+                        self.replaced[name] = end
                 fits = known and fits
         return fits
 
@@ -273,16 +294,22 @@ class Region:
         before = self.before.get(name)
         if is_missing(end) or _unchanged(before, end):
             return True
+        if self._is_unread(name) and self._is_left(end) and (is_missing(before) or self._has_turn()):
+            self.left[name] = end
+            return True
         if type(before) is Poison and before.unbound and not self._has_turn():
             end = as_maybe(name, end)
         leaves, tree = parts_of(end)
-        types = [carried_type(x) for x in leaves]
+        wholes = {k: x for k, x in enumerate(leaves) if self._is_unread(name) and self._is_strided(x)}
+        leaves = [make(x._storage, ()) if k in wholes else x for k, x in enumerate(leaves)]
+        maybe = type(end) is Maybe
+        stays = [self._is_unread(name) and self._stays(x) and (maybe or self._has_turn()) for x in leaves]
+        types = [None if stay else carried_type(x) for x, stay in zip(leaves, stays, strict=True)]
         inner = self._inner()
         if any(not inner.isdisjoint(sizes_of(x)) for x in leaves):
             self.sized_inside.add(name)
             return True
-        unread = name not in self.info.head or is_missing(before)
-        if unread and self._has_turn() and all(self._is_outer(x) for x in leaves):
+        if self._is_unread(name) and self._has_turn() and all(self._is_outer(x) for x in leaves):
             return True  # the same view of what was there before, in each turn
         is_read = name in self.info.head
         if is_read and not is_missing(before):
@@ -292,11 +319,11 @@ class Region:
             raise Changed(name, before, end)
         if name not in self.info.after and not is_read:
             return True
-        if any(
-            t is None for t in types
-        ):  # text, objects: no run-time value; they stay what they are if they are static
-            return True
-        self._output(name, before, tree, types, read=is_read)
+        if any(t is None and not stay for t, stay in zip(types, stays, strict=True)):
+            return True  # text, objects: no run-time value; they stay what they are if they are static
+        fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
+        self._output(name, before, tree, types, read=is_read, fixed=fixed)
+        self.names[name].wholes = wholes
         return False
 
     def _inner(self) -> set[str]:
@@ -305,6 +332,37 @@ class Region:
 
     def _blocks(self) -> Sequence[Block]:
         return ()
+
+    def _is_unread(self, name: str) -> bool:
+        """Whether a turn assigns the name before it reads it."""
+        return name in self.info.unread or name not in self.info.head or is_missing(self.before.get(name))
+
+    def _is_left(self, end: Any) -> bool:
+        """Whether it is a view of an array from before the loop, in a place that is known behind the loop."""
+        return self._is_outer(end) and (self._inner() - self._index_symbols()).isdisjoint(sizes_of(end))
+
+    def _is_strided(self, x: Any) -> bool:
+        """Whether it is a view, with gaps, of an array made in the turn, whose sizes are known outside of it."""
+        if not (type(x) is Tensor and x.is_traced and x.type.kind == "array" and x._steps) or self._is_outer(x):
+            return False
+        known = self._inner().isdisjoint(sizes_of(x) | sizes_of(make(x._storage, ())))
+        return known and not x.type.layout.is_dense
+
+    def _stays(self, x: Any) -> bool:
+        """Whether it is the same view of an array from before the loop in each turn."""
+        return self._is_outer(x) and self._inner().isdisjoint(sizes_of(x))
+
+    def _index_symbols(self) -> set[str]:
+        """Symbols of a turn that have a known value in the last one."""
+        return set()
+
+    def _last_turn(self) -> dict[str, DimLike]:
+        """Their values in the last turn."""
+        return {}
+
+    def _taken(self, results: Sequence[Value]) -> Any:
+        """A traced bool: whether there was a turn."""
+        raise NotImplementedError
 
     def _is_outer(self, x: Any) -> bool:
         """Whether it is an array in a storage from before the loop."""
@@ -321,7 +379,10 @@ class Region:
             parts = boxed_as(end, carried.tree.meta)  # type: ignore[arg-type]  # the two types
             if parts is not None:
                 return parts, carried.tree
-        return parts_of(end)
+        leaves, tree = parts_of(end)
+        if carried.wholes:
+            leaves = [make(x._storage, ()) if k in carried.wholes else x for k, x in enumerate(leaves)]
+        return leaves, tree
 
     def _has_turn(self) -> bool:
         """Whether there surely is a turn: proven, or guarded if argument sizes decide it."""
@@ -345,9 +406,9 @@ class Region:
                     raise Changed(carried.name, carried.fixed[k], x)
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)
-                if tree is not None and tree.kind is Boxed and have is not None:
-                    if is_exact(self.mode, x._storage.value if type(x) is Tensor else x, have, t):
-                        continue
+                value = x._storage.value if type(x) is Tensor else x
+                if tree is not None and tree.kind is Boxed and have is not None and is_exact(self.mode, value, have, t):
+                    continue
                 if joined is None or not _convertible(t, have, carried.inits[k]):
                     raise Changed(carried.name, t, x)
                 joined = _dense(joined)
@@ -394,6 +455,9 @@ class Region:
         for carried in self.names.values():
             for init, t in zip(carried.inits, carried.types, strict=True):
                 if t is not None:
+                    tagged = carried.tree is not None and carried.tree.kind is Boxed
+                    if tagged and init is not None and t.kind != "py_bool":
+                        is_exact(self.mode, lift(self.mode, init), type_of(init), t)  # under a check
                     found.append(
                         placeholder(self.mode, t) if init is None else convert(self.mode, lift(self.mode, init), t)
                     )
@@ -423,7 +487,7 @@ class Region:
             for v in values:
                 if v is not None and not v.name and not carried.name.startswith("_jg_"):
                     v.name = carried.name
-            bound[carried.name] = self._bind(carried, values)
+            bound[carried.name] = self._bind(carried, values, carried.wholes)
             leaf = carried.inits[0]
             if (
                 type(leaf) is Tensor
@@ -438,17 +502,48 @@ class Region:
             set_version(storage, results[at])
             at += 1
         for name, result in bound.items():
-            self._watch_ends(result, scope.get(name))
+            self._watch_ends(result, scope.get(name), results)
+        self._share(bound, scope)
+        for name, end in self.replaced.items():
+            flag = lift(self.mode, self._taken(results))
+            storage = bound[name]._storage
+            options = moved(end, self._last_turn()), self.before.get(name)
+            self.mode.choices[storage] = Choice(flag, options, storage.value)
+        for name, end in self.left.items():
+            view = moved(end, self._last_turn())
+            bound[name] = view if self._has_turn() else Maybe(name, view, self._taken(results))
         for name in self.info.after:
             if name not in bound:
                 bound[name] = self._left_behind(name, scope.get(name))
         self.results = bound
 
-    def _watch_ends(self, result: Any, end: Any) -> None:
+    def _watch_ends(self, result: Any, end: Any, results: Sequence[Value]) -> None:
         """A result that copies what the last turn left in a storage from before: neither is written from here on."""
         for made, left in zip(parts_of(result)[0], parts_of(end)[0], strict=False):
             if type(made) is Tensor and made.type.kind == "array" and self._is_outer(left):
                 self.mode.watch(made._storage, [left._storage])
+
+    def _share(self, bound: dict[str, Any], scope: Scope) -> None:
+        """Names that the last turn leaves bound to views of one new array are views of one array."""
+        places: dict[Storage, list[tuple[str, Tensor]]] = {}
+        for name, carried in self.names.items():
+            end = scope.get(name)
+            maybe = carried.tree is not None and carried.tree.kind is Maybe
+            if (carried.tree is None or maybe) and self._is_unread(name) and (maybe or self._has_turn()):
+                end = end.value if type(end) is Maybe else end
+                if type(end) is Tensor and end.is_traced and end.type.kind == "array" and not self._is_outer(end):
+                    places.setdefault(end._storage, []).append((name, end))
+        for ends in places.values():
+            whole = next((name for name, end in ends if not end._steps), None)
+            for name, end in ends:
+                fits = self._inner().isdisjoint(sizes_of(end))
+                if whole is None or name == whole or not fits or type(bound[name]) is not type(bound[whole]):
+                    continue
+                if type(bound[name]) is Maybe:
+                    view = remade(end, bound[whole].value._storage)
+                    bound[name] = Maybe(name, view, bound[name].flag)
+                else:
+                    bound[name] = remade(end, bound[whole]._storage)
 
     def _spoil_written(self) -> None:
         """A name bound to another array in each turn, and written through: the array from before is left behind.
@@ -472,7 +567,7 @@ class Region:
                     f"work on copies ({name} = {name}.copy()) and write the result back after the loop.",
                 )
             spoil(
-                self.mode, storage, f"an array that {name} stood for before a loop that wrote to it",
+                self.mode, storage, None, f"an array that {name} stood for before a loop that wrote to it",
                 "use the variables that the loop leaves, or a copy made before it.",
             )  # fmt: skip
 
@@ -541,8 +636,13 @@ class Region:
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
-        self.failure = error
+        self.failure, self.left, self.replaced = error, {}, {}
         message, shown, recipe = message_of(error, self.mode)
+        if recipe is None:
+            self.mode.fail(
+                f"a {type(error).__name__} raised in a loop shows an array, or more than 4 values of the run",
+                "show fewer numbers, or test before the loop.",
+            )
         if self.mode.is_handled(type(error)):
             self.mode.rerun_site(type(error).__name__)
         graph = self.mode.builder.graph

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: Objects whose methods draw random numbers.
 STATEFUL: Final = (np.random.Generator, np.random.RandomState, random.Random)
 _BITS: Final = (np.random.BitGenerator, np.random.SeedSequence)
-_ONLY_ONE_STATE: Final = (np.random.mtrand._rand, random._inst)  # type: ignore[attr-defined]  # of the modules' functions
+_ONLY_ONE_STATE: Final = (np.random.mtrand._rand, random._inst)
 
 
 class Slot(Place):
@@ -58,7 +58,7 @@ class Made:
     def __init__(self, kind: type, place: Slot) -> None:
         self.kind, self.place = kind, place
 
-    __class__ = property(lambda self: self.kind)  # type: ignore[assignment]  # it passes isinstance
+    __class__ = property(lambda self: self.kind)  # it passes isinstance
 
 
 register_leaf(Made)
@@ -265,7 +265,9 @@ def _clock(fn: Callable[..., Any]) -> Callable[..., Any]:
 # --- warnings and logging
 
 
-def _warn(tracer: Tracer, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **rest: Any) -> None:
+def _warn(
+    tracer: Tracer, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **rest: Any
+) -> None:
     loc = tracer.mode.locate()
     place = (loc.path if hasattr(loc, "path") else loc.filename, loc.line) if loc is not None else ("<unknown>", 1)
 
@@ -312,7 +314,7 @@ def _maker(kind: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _module_function(name: str) -> Callable[..., Any]:
-    return lambda tracer, *args, **kwargs: draw(tracer, np.random.mtrand._rand, name, args, kwargs)  # type: ignore[attr-defined]
+    return lambda tracer, *args, **kwargs: draw(tracer, np.random.mtrand._rand, name, args, kwargs)
 
 
 #: Stand-ins, which take the tracer first.
@@ -334,5 +336,3 @@ def bound(f: Any) -> tuple[Any, str] | None:
     if owner is not None and isinstance(owner, STATEFUL):
         return owner, f.__name__
     return None
-
-

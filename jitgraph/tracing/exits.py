@@ -196,6 +196,15 @@ def _guarded_rest(
 def _compound(stmt: ast.stmt, state: _State, *, returns: bool) -> list[ast.stmt]:
     """Lower the blocks of a compound statement in place; a loop comes with the flags it needs."""
     if not isinstance(stmt, ast.For | ast.While):
+        left = _exits(stmt.body) if isinstance(stmt, ast.Try) and stmt.orelse else set()
+        left = left if returns else left - {"return"}
+        if isinstance(stmt, ast.Try) and left:  # what leaves the body skips `else`
+            stmt.orelse = _guarded_rest(stmt, left, stmt.orelse, state, returns=returns)
+            stmt.body = _block(stmt.body, state, returns=returns)[0]
+            stmt.finalbody = _block(stmt.finalbody, state, returns=returns)[0]
+            for handler in stmt.handlers:
+                handler.body = _block(handler.body, state, returns=returns)[0]
+            return [stmt]
         for name in ("body", "orelse", "finalbody"):
             block = getattr(stmt, name, None)
             if isinstance(block, list) and block:

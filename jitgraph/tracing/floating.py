@@ -34,7 +34,9 @@ _NAMES: Final = {
 _UNDERFLOW: Final = frozenset(("mul", "div", "exp", "exp2", "pow", "square", "reduce_prod"))
 _POLES: Final = frozenset(("log", "log2", "log10", "log1p"))
 #: Operators that only move or compare numbers, or are made to bring NaN.
-_SILENT: Final = frozenset(("where", "copysign", "clip", "abs", "sign", "minimum", "maximum", "fmin", "fmax", "as_kind"))
+_SILENT: Final = frozenset(
+    ("where", "copysign", "clip", "abs", "sign", "minimum", "maximum", "fmin", "fmax", "as_kind")
+)
 
 
 class Errstate:
@@ -105,14 +107,13 @@ def check(mode: CaptureMode, defn: OpDef, values: Sequence[Value], results: Sequ
 class _Conditions:
     """The conditions of one operator, as traced bools of the shape of its result."""
 
-    def __init__(
-        self, mode: CaptureMode, name: str, values: Sequence[Value], result: Value, elementwise: bool
-    ) -> None:
+    def __init__(self, mode: CaptureMode, name: str, values: Sequence[Value], result: Value, elementwise: bool) -> None:
         self.mode, self.name, self.values, self.result, self.elementwise = mode, name, values, result, elementwise
         self.is_float = result.type.dtype.kind == "f"
 
     def _op(self, name: str, *operands: Any) -> Value:
-        return self.mode.apply(REGISTRY[name], [self.mode.lift(x) if not isinstance(x, Value) else x for x in operands], {})[0]
+        values = [x if isinstance(x, Value) else self.mode.lift(x) for x in operands]
+        return self.mode.apply(REGISTRY[name], values, {})[0]
 
     def _all(self, test: str) -> Value | None:
         """Where no operand is NaN, or all are finite; over all elements for a reduction."""

@@ -1,7 +1,7 @@
 """Places outside the trace that a traced function reads and stores: globals, cells, attributes, items, arguments.
 
-A `Place` is a way to a value from something that lasts (a module's dict, a cell, an object) or from the arguments of the
-call. `get(call)` reads the live value, where `call` is `(args, kwargs)`; a store is bound to its live owner first
+A `Place` is a way to a value from something that lasts (a module's dict, a cell, an object) or from the arguments of
+the call. `get(call)` reads the live value, where `call` is `(args, kwargs)`; a store is bound to its live owner first
 (`owner_of`), so that stores do not move the places of others. Arrays found at a place are hidden arguments; other
 values were baked into the trace under a guard. Objects and functions are guarded by class and code, not by identity:
 what a trace uses of them are their attributes and cells, places of their own.
@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -183,7 +183,10 @@ class Attribute(Place):
         return self.owner.get(call)
 
     def put(self, owner: Any, value: Any) -> None:
-        setattr(owner, self.name, value)
+        if isinstance(owner, type | ModuleType):
+            setattr(owner, self.name, value)
+        else:  # what a `__setattr__` of the user's does was traced
+            object.__setattr__(owner, self.name, value)
 
     def remove(self, owner: Any) -> None:
         delattr(owner, self.name)
@@ -302,7 +305,8 @@ class ValueGuard:
             return True
         if not self.by_value or type(live) is not type(self.value):
             return False
-        return bool(live == self.value) and (not isinstance(live, float | complex | np.inexact) or repr(live) == repr(self.value))
+        exact = isinstance(live, float | complex | np.inexact)  # -0.0 and NaN
+        return repr(live) == repr(self.value) if exact else bool(live == self.value)
 
     def __str__(self) -> str:
         return f"{self.place.text} is {self.value!r}"

@@ -47,6 +47,14 @@ TABLE: Final[dict[Any, Rule]] = {}
 NAMED: Final[set[tuple[str, str]]] = set()
 #: Why functions have no compiled form, by public name: `array2string`, `linalg.LinAlgError`.
 REFUSED: Final[dict[str, str]] = {}
+#: Modules of which nothing has a compiled form, and why.
+REFUSED_MODULES: Final[dict[str, str]] = {
+    "numpy.ma": "masked arrays: pass x.filled(...) and x.mask",
+    "numpy.char": "text",
+    "numpy.strings": "text",
+    "numpy.rec": "records",
+    "numpy.ctypeslib": "memory of other libraries",
+}
 #: Functions that return real arrays or complex ones, as the data has it.
 DATA_DTYPE: Final[set[Any]] = {np.linalg.eig, np.linalg.eigvals, np.roots, np.poly}
 register_leaf(TensorType)

@@ -136,12 +136,13 @@ _REASONS: dict[str, str] = {
         frombuffer
     """,
     "it reads text": "fromstring",
-    "it consumes a Python iterator": "fromiter nested_iters nditer ndenumerate ndindex",
+    "it consumes a Python iterator": "fromiter",
+    "it steps through memory: loop over x.flat or np.ndindex(x.shape)": "nditer nested_iters",
     "it is about dates": """
         busday_count busday_offset is_busday datetime_as_string datetime_data isnat busdaycalendar
     """,
     "it makes a matrix, a subclass of ndarray": "asmatrix bmat matrix",
-    "its result is an array of objects": "frompyfunc",
+    "its result is an array of objects: use np.vectorize": "frompyfunc",
     "it is about the process, not about arrays": """
         get_include get_printoptions getbufsize geterr geterrcall info printoptions set_printoptions setbufsize seterr
         seterrcall show_config show_runtime test linalg.test fft.test errstate

@@ -7,11 +7,14 @@ the element at an index, which may be the symbol of a loop.
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv
+from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv, mod
 from jitgraph.tensor import Tensor, dim_tensor, lift
 from jitgraph.xp.core import product
 from jitgraph.xp.flat import FlatIter
@@ -155,6 +158,41 @@ def sequenced(mode: CaptureMode, x: Any) -> Sequenced | None:
     return None
 
 
+def _positions(mode: CaptureMode, shape: Any) -> tuple[DimLike, Callable[[Any], tuple[Any, ...]]]:
+    """How many positions an array of that shape has, and the index of position `k` in C order."""
+    sizes = [integer_dim(mode, d) for d in shape]
+
+    def index(k: Any) -> tuple[Any, ...]:
+        left: Any = k._dim if type(k) is Tensor else k
+        found: list[Any] = []
+        for number, size in enumerate(reversed(sizes)):
+            found.append(left if number == len(sizes) - 1 else mod(left, size))
+            left = floordiv(left, size)
+        return tuple(dim_tensor(mode, d) for d in reversed(found))
+
+    return product(sizes), index
+
+
+def _ndindex(tracer: Any, *shape: Any) -> Any:
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    plain = not any(type(d) is Tensor for d in sizes)
+    if plain and math.prod(sizes) <= tracer.unroll_limit:
+        return np.ndindex(*sizes)
+    return Sequenced(tracer.mode, *_positions(tracer.mode, sizes))
+
+
+def _ndenumerate(tracer: Any, x: Any) -> Any:
+    if type(x) is not Tensor or not x.is_traced:
+        return np.ndenumerate(x)
+    count, index = _positions(tracer.mode, x.shape)
+
+    def element(k: Any) -> tuple[Any, Any]:
+        at = index(k)
+        return at, x[at]
+
+    return Sequenced(tracer.mode, count, element)
+
+
 def _enumerate(tracer: Any, iterable: Any, start: Any = 0) -> Any:
     inner = sequenced(tracer.mode, iterable)
     if inner is None:
@@ -209,6 +247,8 @@ BODIES: dict[Any, Callable[..., Any]] = {
     range: _range,
     enumerate: _enumerate,
     zip: _zip,
+    np.ndindex: _ndindex,
+    np.ndenumerate: _ndenumerate,
     reversed: _reversed,
     len: _len,
 }

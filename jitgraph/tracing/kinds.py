@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def boxed_as(x: Any, types: tuple[TensorType, TensorType]) -> list[Any] | None:
             mode = flag._storage.mode
             return [found.value, wrap(mode, mode.builder.apply(REGISTRY["logical_not"], flag._storage.value)[0])]
         return None
-    if type(x) is not Tensor and not isinstance(x, bool | int | float | np.generic):
+    if type(x) is not Tensor and not isinstance(x, bool | int | float | complex | np.generic):
         return None
     t = x.type if type(x) is Tensor else constant_type(x)
     return [x, t == types[0]] if t in types else None
@@ -104,6 +104,8 @@ def join_kinds(a: TensorType, b: TensorType) -> TensorType | None:
     types = [np.result_type(t.dtype) for t in (a, b)]
     dtype = np.promote_types(*types)
     if a.is_python and b.is_python:
+        if dtype == np.complex128:
+            return python_type("py_complex")
         if dtype == np.float64:
             return python_type("py_float")
         return python_type("py_int") if dtype == np.int64 else None
@@ -111,10 +113,17 @@ def join_kinds(a: TensorType, b: TensorType) -> TensorType | None:
 
 
 def is_exact(mode: Any, value: Any, have: TensorType, to: TensorType) -> bool:
-    """Whether a value keeps its number when it is converted: a dtype that holds all, or a constant that fits."""
-    if np.can_cast(have.dtype, to.dtype, "safe") and not (have.dtype.kind in "iu" and to.dtype.kind == "f" and have.dtype.itemsize == 8):
+    """Whether a value keeps its number when it is converted: a dtype that holds all, a constant that fits.
+
+    A Python int that only the run knows does so under a check, emitted here.
+    """
+    rounds = have.dtype.kind in "iu" and to.dtype.kind == "f" and have.dtype.itemsize == 8
+    if np.can_cast(have.dtype, to.dtype, "safe") and not rounds:
         return True
     if isinstance(value, Value) and value in mode.small:
+        return True
+    if have.kind == "py_int" and isinstance(value, Value) and constant_of(value) is None:
+        within_limits(mode, value)
         return True
     known = constant_of(value) if isinstance(value, Value) else value
     if known is None or isinstance(known, Tensor):
@@ -165,10 +174,41 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
             kinds = {promoted(t, other) for t in (tag.yes, tag.no, x.type)}
             if len(kinds) == 1 or name in _TESTS:
                 continue
-        elif _is_plain(tag, x.type) and (name not in _RAISING or not mode.can_rerun()):
+        elif name in _TESTS or _computes_alike(mode, name, tag, x.type):
             continue
-        found[k] = settle(mode, x, tag, "the kind of a scalar that is a Python number on one path and NumPy's on the other")
+        why = "the kind of a scalar that is a Python number on one path and NumPy's on the other"
+        found[k] = settle(mode, x, tag, why)
     return found
+
+
+def _computes_alike(mode: Any, name: str, tag: Tag, joined: TensorType) -> bool:
+    """Whether the operation among Python numbers may leave the kind open."""
+    if _is_plain(tag, joined) and (name not in _RAISING or not mode.can_rerun()):
+        return True
+    return name in _ARITHMETIC and not mode.can_rerun() and _ranks(tag) is not None
+
+
+#: Operators that are exact on integers held as floats, up to 2^53; a division always gives a float.
+_ARITHMETIC: Final = frozenset(("add", "sub", "mul", "truediv", "neg", "pos", "iadd", "isub", "imul", "itruediv"))
+_ORDER: Final = ("py_bool", "py_int", "py_float", "np_scalar")
+_LARGEST: Final = 2.0**53
+
+
+def _rank(t: TensorType) -> int | None:
+    """The place of a type among Python's numbers and np.float64; None for others."""
+    if t.kind == "np_scalar" and t.dtype != np.float64:
+        return None
+    return _ORDER.index(t.kind) if t.kind in _ORDER else None
+
+
+def _ranks(tag: Tag) -> tuple[int, int] | None:
+    """The ranks of the weaker and of the stronger type."""
+    yes, no = _rank(tag.yes), _rank(tag.no)
+    return None if yes is None or no is None else (min(yes, no), max(yes, no))
+
+
+def _of_rank(rank: int) -> TensorType:
+    return scalar_type(np.dtype(np.float64)) if rank == 3 else python_type(_ORDER[rank])
 
 
 def _is_plain(tag: Tag, joined: TensorType) -> bool:
@@ -183,28 +223,73 @@ def _dtype_of(x: Any) -> np.dtype | None:
     return x.dtype if isinstance(x, np.ndarray | np.generic) else None
 
 
-def tag_result(mode: Any, values: Sequence[Any], result: Any) -> Any:
+def tag_result(mode: Any, name: str, values: Sequence[Any], result: Any) -> Any:
     """The result of an operation on tagged scalars and Python numbers alone, tagged."""
-    if type(result) is not Tensor or result.type.kind != "np_scalar":
+    if (
+        type(result) is not Tensor
+        or result.type.kind == "array"
+        or any(_dtype_of(x) is not None for x in values if tag_of(mode, x) is None)
+    ):
+        return result
+    if result.type.dtype.kind == "b":
+        return _tag_truth(mode, values, result)
+    weak, strong = 0, 0
+    flags: list[Value] = []
+    apply = mode.builder.apply
+    for x in values:
+        tag = tag_of(mode, x)
+        ranks = None if tag is None else _ranks(tag)
+        if tag is None:
+            rank = _rank(x.type if type(x) is Tensor else constant_type(x))
+            if rank is None:
+                return result
+            weak, strong = max(weak, rank), max(strong, rank)
+        elif ranks is None:
+            return result
+        else:
+            weak, strong = max(weak, ranks[0]), max(strong, ranks[1])
+            is_yes = _rank(tag.yes) == ranks[1]
+            flags.append(tag.flag if is_yes else apply(REGISTRY["logical_not"], tag.flag)[0])
+    if not flags or name not in _ARITHMETIC:
+        return result
+    if name.endswith("truediv"):
+        weak = max(weak, 2)
+    if weak == strong:
+        return result
+    total = flags[0]
+    for flag in flags[1:]:
+        total = apply(REGISTRY["logical_or"], total, flag)[0]
+    value = result._storage.value
+    if weak == 1:
+        within_limits(mode, value, total)
+    mode.kinds[value] = Tag(total, _of_rank(strong), _of_rank(weak))
+    return result
+
+
+def within_limits(mode: Any, value: Value, unless: Value | None = None) -> None:
+    """An integer that is held as a float must be exact: up to 2^53."""
+    apply = mode.builder.apply
+    low, high = (-_LARGEST, _LARGEST) if value.type.dtype.kind == "f" else (-int(_LARGEST), int(_LARGEST))
+    above, below = apply(REGISTRY["ge"], value, low)[0], apply(REGISTRY["le"], value, high)[0]
+    fits = apply(REGISTRY["logical_and"], above, below)[0]
+    if unless is not None:
+        fits = apply(REGISTRY["logical_or"], fits, unless)[0]
+    mode.check(fits, "deoptimise", "integer overflow of a number that is an int on one path and a float on the other")
+
+
+def _tag_truth(mode: Any, values: Sequence[Any], result: Tensor) -> Tensor:
+    """A comparison among Python numbers gives a bool, one with NumPy's a np.bool."""
+    if result.type.kind != "np_scalar":
         return result
     flags: list[Value] = []
     for x in values:
         tag = tag_of(mode, x)
         if tag is not None:
-            flag = tag.flag
-            if tag.yes.is_python and not tag.no.is_python:
-                flag = mode.builder.apply(REGISTRY["logical_not"], flag)[0]
-            flags.append(flag)
-        elif _dtype_of(x) is not None:
-            return result
-    if not flags:
-        return result
-    dtype = result.type.dtype
-    weak = {"f": "py_float", "i": "py_int", "b": "py_bool"}.get(dtype.kind)
-    if weak is None:
-        return result
+            if tag.yes.is_python == tag.no.is_python:
+                return result
+            flags.append(mode.builder.apply(REGISTRY["logical_not"], tag.flag)[0] if tag.yes.is_python else tag.flag)
     total = flags[0]
     for flag in flags[1:]:
         total = mode.builder.apply(REGISTRY["logical_or"], total, flag)[0]
-    mode.kinds[result._storage.value] = Tag(total, scalar_type(dtype), python_type(weak))  # type: ignore[arg-type]
+    mode.kinds[result._storage.value] = Tag(total, scalar_type(np.dtype(bool)), python_type("py_bool"))
     return result

@@ -16,6 +16,7 @@ import enum
 import functools
 import inspect
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Final, TypeAlias
@@ -95,7 +96,7 @@ def leaf_type(x: Any) -> Key:
     if kind is MethodType:
         if is_plain_class(type(x.__self__)) and isinstance(x.__func__, FunctionType):
             return ("method", x.__func__.__code__, type(x.__self__))
-    elif is_plain_class(kind):
+    elif is_plain_class(kind) or is_container_class(kind):
         return ("object", kind)
     return static_key(x.value if kind is Static else x)
 
@@ -114,8 +115,13 @@ def is_opaque_module(name: str) -> bool:
     return root in OPAQUE or (bool(config.opaque_modules) and root in config.opaque_modules.split(","))
 
 
+def is_container_class(kind: type) -> bool:
+    """Whether instances are lists, dicts or sets of a class of their own."""
+    return issubclass(kind, dict | list | set | deque) and kind.__flags__ & _MADE_BY_USERS != 0
+
+
 def is_plain_class(kind: type) -> bool:
-    """Whether instances are known by their class and attributes: classes that users write, of nothing but attributes."""
+    """Whether instances are known by class and attributes: classes that users write, of nothing but attributes."""
     known = _plain_classes.get(kind)
     if known is None:
         known = (

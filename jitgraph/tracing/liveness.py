@@ -35,10 +35,12 @@ class Live:
     Attributes:
         after: names that may be read after it.
         head: for loops: names that may be read at the start of a turn or after the loop.
+        read: for loops: names that a turn may read before it assigns them.
     """
 
     after: Names
     head: Names = NONE
+    read: Names = NONE
 
 
 class _Reader(ast.NodeVisitor):
@@ -250,7 +252,7 @@ def annotate(stmts: Sequence[ast.stmt], after: Names, always: Names) -> None:
         elif isinstance(stmt, ast.For | ast.While):
             f = facts(stmt)
             head = live | f.gen | {getattr(stmt, BREAK_FLAG, "")} - {""}
-            setattr(stmt, LIVE, Live(live, live | _head(stmt)))
+            setattr(stmt, LIVE, Live(live, live | _head(stmt), _head(stmt) | always))
             annotate(stmt.body, head, always)
             annotate(stmt.orelse, live, always)
         elif isinstance(stmt, ast.With | ast.AsyncWith | ast.Try | ast.Match | ast.AsyncFor):

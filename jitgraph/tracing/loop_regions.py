@@ -228,6 +228,7 @@ class ForRegion(Region):
         if flag is not False:
             self.first_flag, self.with_break = flag, True
         self._begin(scope)
+        self._entry_key = self._key()
 
     def _can_peel(self) -> bool:
         return not self.peeled and not self.peeling
@@ -261,6 +262,17 @@ class ForRegion(Region):
     def _has_turn(self) -> bool:
         self.has_turn = self.has_turn or self.regions.at_least_one(self.sequence.length) is True
         return self.has_turn
+
+    def _index_symbols(self) -> set[str]:
+        return set() if self.with_break or self.turns == 2 else {self.index}
+
+    def _last_turn(self) -> dict[str, DimLike]:
+        lower, upper, step = self._bounds()
+        last = upper - 1 if step == 1 else lower + floordiv(upper - 1 - lower, step) * step
+        return {self.index: last} if self._index_symbols() else {}
+
+    def _taken(self, results: Sequence[Value]) -> Any:
+        return wrap(self.mode, self.mode.compare("ge", self.sequence.length, 1))
 
     def _rest(self) -> DimLike:
         return self.sequence.length
@@ -481,9 +493,17 @@ class WhileLoop(Region):
         builder = self.mode.builder
         outer = builder.block
         builder.at_end(self.block)
-        self._yield(self._ends(scope, changed))
+        ends = self._ends(scope, changed)
+        asks = bool(self.left or self.replaced)
+        if asks:  # one more is carried: whether there was a turn
+            ends.append(builder.constant(True))
+        self._yield(ends)
         builder.at_end(outer)
         inits = self._inits()
+        if asks:
+            inits.append(builder.constant(False))
+            for block in (self.test_block, self.block):
+                block.add_arg(python_type("py_bool"))
         results = builder.emit(
             REGISTRY["while"], inits, [v.type for v in inits], {}, (self.test_block, self.block)
         ).results
@@ -491,6 +511,9 @@ class WhileLoop(Region):
         self._spoil_written()
         self.finished = True
         self._deliver(results, scope)
+
+    def _taken(self, results: Sequence[Value]) -> Any:
+        return wrap(self.mode, results[-1])
 
     def _can_peel(self) -> bool:
         return not self.unrolling and not self.turns
@@ -514,6 +537,9 @@ def loop(regions: Regions, iterable: Any, info: Any) -> Unrolled | ForRegion:
         return Unrolled(iterable)
     if isinstance(sequence.length, int) and sequence.length <= regions.unroll_limit:
         return Unrolled([sequence.element(k) for k in range(sequence.length)])
+    example = regions.mode.example(sequence.length)
+    if isinstance(example, int) and example < 1 and regions.at_least_one(sequence.length) is False:
+        return Unrolled([])  # under a guard: what a turn would do need not make sense for these sizes
     return ForRegion(regions, sequence, known)
 
 

@@ -12,14 +12,15 @@ import numpy as np
 
 from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided, constant_type
-from jitgraph.ir.dims import DimLike, symbols
+from jitgraph.ir.dims import DimLike, substitute, symbols
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.transform import bound_symbols, dims_of_attr
 from jitgraph.ir.types import IndexMap, Kind, TensorType, c_layout, python_type, scalar_type
 from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef, children, flatten
-from jitgraph.tensor import Storage, Tensor, lift, make, wrap
+from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
+from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.kinds import Tag, boxed, is_exact, join_kinds, tag_of
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound
 from jitgraph.tracing.restart import Restart
@@ -102,7 +103,7 @@ def at_versions(versions: dict[Storage, Any]) -> Iterator[None]:
 
 
 def is_number(x: Any) -> bool:
-    return isinstance(x, bool | int | float | np.number | np.bool_)
+    return isinstance(x, bool | int | float | complex | np.number | np.bool_)
 
 
 def is_value(x: Any) -> bool:
@@ -128,6 +129,7 @@ def same_place(a: Any, b: Any) -> bool:
         return True
     return (
         a._dim is not None
+        and a._dim is not READ_ONLY
         and type(a._dim) is type(b._dim)
         and bool(a._dim == b._dim)
         and a._storage.value is b._storage.value
@@ -154,7 +156,7 @@ def join(mode: CaptureMode, a: TensorType, b: TensorType) -> TensorType | None:
         return a if _RANK[a.kind] >= _RANK[b.kind] else b
     if a.is_python or b.is_python:
         weak, strong = (a, b) if a.is_python else (b, a)
-        order = "biuf"
+        order = "biufc"
         if order.index("i" if strong.dtype.kind == "u" else strong.dtype.kind) >= order.index(weak.dtype.kind):
             return scalar_type(strong.dtype)
         return scalar_type(weak.dtype)
@@ -270,6 +272,7 @@ class Merge:
         versions: for each region the versions that it leaves of storages from outside.
         born: for each region the objects of the user's classes that it made, by identity.
         settle: the branch, if one of its sides may be assumed instead (`Regions.key_of`).
+        flag: which of the regions runs, if the branch stands in the function's own block.
     """
 
     def __init__(
@@ -280,7 +283,9 @@ class Merge:
         versions: Sequence[dict[Storage, Any]],
         born: Sequence[dict[int, Any]],
         settle: Any = None,
+        flag: Value | None = None,
     ) -> None:
+        self.flag = flag
         self.born = born
         self.settle = settle
         self.versions = versions
@@ -291,6 +296,7 @@ class Merge:
         self.yields: tuple[list[Value], list[Value]] = ([], [])
         self._storages: dict[tuple[int, int], Callable[[Sequence[Value]], Storage]] = {}
         self._made: dict[tuple[int, int], Storage] = {}
+        self._halves: dict[tuple[int, int], int] = {}
         self._kept: list[Any] = []
         self._inner = inner_symbols(blocks)
 
@@ -323,6 +329,8 @@ class Merge:
             return lambda results: a if type(a) is Unset else b
         for poison in (a, b):
             if type(poison) is Poison and not poison.unbound:
+                if self.settle is not None:  # one of two within one of two: this branch is settled first
+                    poison = Poison(lambda: Restart(settle=self.settle))
                 return lambda results, poison=poison: poison  # type: ignore[misc]
         if missing_a or missing_b:
             side, x = (1, b) if missing_a else (0, a)
@@ -385,7 +393,7 @@ class Merge:
         if joined is None:
             return None
         values = [self._read(0, a), self._read(1, b)]
-        if not all(is_exact(self.mode, v, v.type, joined) for v in values):
+        if not all(self._in(k, lambda v=v: is_exact(self.mode, v, v.type, joined)) for k, v in enumerate(values)):  # type: ignore[misc]
             return None
         flags = [self._flag(k, x, types[0]) for k, x in enumerate((a, b))]
         at = self.pair(values[0], values[1], joined)
@@ -464,13 +472,23 @@ class Merge:
             return self._size_inside(name)
         if x.type.kind == "array" and self.is_outer(x._storage):  # a view of what was there before stays one
             return lambda results: x
+        if x._steps and self._inner.isdisjoint(name for d in x._storage.value.type.shape for name in symbols(d)):
+            whole = self._half(name, make(x._storage, ()), side)
+            return lambda results: remade(x, whole(results)._storage)
         value = self._read(side, x)
         t = value.type
         if t.kind == "array" and not t.layout.is_dense:
             t = TensorType(t.dtype, t.shape)
         other = self._in(1 - side, lambda: placeholder(self.mode, t))
-        k = self.pair(value, other, t) if side == 0 else self.pair(other, value, t)
-        return lambda results: wrap(self.mode, results[k])
+        key = (side, id(x._storage))
+        if key not in self._halves:
+            self._kept.append(x._storage)
+            self._halves[key] = self.pair(value, other, t) if side == 0 else self.pair(other, value, t)
+        k, mode = self._halves[key], self.mode
+        if t.kind != "array":
+            return lambda results: wrap(mode, results[k])
+        writable = is_writable(x)
+        return lambda results: make(self._made.setdefault(key, Storage(mode, results[k], None, writable)), ())
 
     def _tensors(self, a: Any, b: Any, t: TensorType) -> Callable[[Sequence[Value]], Any]:
         mode = self.mode
@@ -485,17 +503,44 @@ class Merge:
                 k = self.pair(a._storage.value, b._storage.value, a._storage.value.type)
                 self._storages[key] = lambda results: self._made.setdefault(key, Storage(mode, results[k]))
             get = self._storages[key]
-            return lambda results: make(get(results), a._steps, a._type if a._steps else None)
+            return lambda results: remade(a, get(results))
         k = self.pair(self._read(0, a), self._read(1, b), t)
         sources = [x._storage for x in (a, b) if self.is_outer(x._storage)]
 
         def fresh(results: Sequence[Value]) -> Tensor:
             tensor = wrap(mode, results[k])
+            tensor._storage.writable = is_writable(a) or is_writable(b)
             if sources:
-                mode.watch(tensor._storage, sources)
+                mode.watch(tensor._storage, sources, self.settle)
+                if self.flag is not None:
+                    options = [x if self.is_outer(x._storage) else None for x in (a, b)]
+                    mode.choices[tensor._storage] = Choice(self.flag, (options[0], options[1]), results[k])
             return tensor
 
         return fresh
+
+
+def remade(x: Tensor, storage: Storage) -> Tensor:
+    """The same view of another storage."""
+    made = make(storage, x._steps, x._type if x._steps else None)
+    if not is_writable(x):
+        made._dim = READ_ONLY
+    return made
+
+
+def moved(x: Tensor, numbers: dict[str, DimLike]) -> Tensor:
+    """The same view with other numbers for symbols."""
+    if not numbers or not x._steps:
+        return x
+    steps = tuple(
+        step.substitute(numbers) if isinstance(step, IndexMap)
+        else tuple(substitute(d, numbers) for d in step) if isinstance(step, tuple) else step
+        for step in x._steps
+    )  # fmt: skip
+    made = make(x._storage, steps)
+    if not is_writable(x):
+        made._dim = READ_ONLY
+    return made
 
 
 def carried_type(x: Any) -> TensorType | None:

@@ -15,8 +15,11 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     """The first row says the shape and dtype of all results, as in NumPy."""
     moved = np.moveaxis(np.asanyarray(arr), axis, -1)
     outer = moved.shape[:-1]
-    rows = moved.reshape(-1, moved.shape[-1])
-    if rows.shape[0] == 0:
+    count = 1
+    for size in outer:
+        count = count * size
+    rows = moved.reshape(count, moved.shape[-1])
+    if count == 0:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     first = np.asanyarray(func1d(rows[0], *args, **kwargs))
     results = np.zeros((rows.shape[0], *first.shape), first.dtype)
@@ -40,7 +43,7 @@ def vectorize(self: np.vectorize, *args: Any, **kwargs: Any) -> Any:
         raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
     function = self.pyfunc
     if self.otypes is None:
-        first = function(*[a[0].item() for a in flat])
+        first = function(*[a[0] for a in flat])  # a NumPy scalar, the elements are Python numbers: as NumPy does it
         several = isinstance(first, tuple)
         dtypes = [np.asarray(part).dtype for part in (first if several else (first,))]
     else:

@@ -115,6 +115,7 @@ def standins() -> dict[Any, Callable[..., Any]]:
     found: dict[Any, Callable[..., Any]] = {
         f: partial(_call, f) for f in (*host.TABLE, *PROGRAMS) if f not in NUMPY_TABLE
     }
+    found[np.nditer] = partial(_call, np.nditer)
     for module, names in TRACED.items():
         space = np if module == "numpy" else _PUBLIC.get(module)
         for name in names.split() if space is not None else ():

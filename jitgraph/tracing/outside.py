@@ -9,9 +9,12 @@ Arguments are a place like others: the containers and objects among them are tre
 
 from __future__ import annotations
 
+import array
+import functools
 import os
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -53,7 +56,7 @@ from jitgraph.tracing.hidden import (
     member_of,
 )
 from jitgraph.tracing.kinds import Boxed, tag_of
-from jitgraph.tracing.leaves import is_plain_class, leaf_type
+from jitgraph.tracing.leaves import is_container_class, is_plain_class, leaf_type
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.restart import Restart
 
@@ -61,6 +64,7 @@ _ATOMS = (ModuleType, BuiltinFunctionType, type)
 _MAPPINGS = (dict, OrderedDict, defaultdict)
 _SEQUENCES = (list, tuple, deque)
 _SETS = (set, frozenset)
+_OPAQUE_STATE = frozenset((bytearray, memoryview, array.array))
 CONTAINERS = frozenset((*_MAPPINGS, *_SEQUENCES, *_SETS))
 #: Arrays made of static values while tracing are constants up to this many elements, else hidden arguments.
 _CONSTANT_ELEMENTS = 256
@@ -75,11 +79,33 @@ def empty_like(container: Any) -> Any:
     return type(container)()
 
 
+def new_object(kind: Any) -> Any:
+    """An instance whose `__init__` has not run."""
+    plain = member_of(kind, "__new__") is object.__dict__["__new__"]
+    return object.__new__(kind) if plain else kind.__new__(kind)
+
+
 def copy_of(container: Any) -> Any:
     """A shallow copy; objects by their attributes."""
-    if type(container) in CONTAINERS:
+    kind = type(container)
+    if kind in CONTAINERS:
         return container.copy() if hasattr(container, "copy") else container
+    if isinstance(container, dict | list | set | deque):
+        return Both(_plain_copy(container), attributes_of(container))
     return attributes_of(container)
+
+
+@dataclass(slots=True, eq=False)
+class Both:
+    """What a container of a class of its own holds: its items, as a builtin, and its attributes."""
+
+    items: Any
+    attributes: dict[str, Any]
+
+
+def _plain_copy(container: Any) -> Any:
+    base: Any = next(b for b in (dict, list, set, deque) if isinstance(container, b))
+    return dict(dict.items(container)) if base is dict else base(base.__iter__(container))
 
 
 def attributes_of(x: Any) -> dict[str, Any]:
@@ -94,6 +120,32 @@ def attributes_of(x: Any) -> dict[str, Any]:
                     found[name] = value
     found.update(getattr(x, "__dict__", {}))
     return found
+
+
+@dataclass(slots=True, eq=False)
+class Whole:
+    """An object of a user's class on its way out of the trace."""
+
+    kind: type
+    names: tuple[str, ...]
+    values: list[Any]
+    is_deep = True
+
+
+def _assemble(meta: Any, values: Sequence[Any]) -> Any:
+    made = new_object(meta[0])
+    for name, x in zip(meta[1], values, strict=True):
+        object.__setattr__(made, name, x)
+    return made
+
+
+pytree.register(Whole, lambda w: (w.values, (w.kind, w.names)), _assemble)
+_WITH_STATE = frozenset((functools.partial, np.random.Generator, np.random.RandomState))
+
+
+def is_node(x: Any) -> bool:
+    """Whether an object is a node for `pytree`."""
+    return pytree.children(x) is not None
 
 
 class Outside:
@@ -130,8 +182,11 @@ class Outside:
         self._owners: list[Any] = []
         self._paths: dict[Value, str] = {}
         self._guarded: dict[str, Any] = {}
+        self._wholes: dict[int, Any] = {}
         #: Arrays made of static values while tracing.
         self.made: dict[int, Any] = {}
+        #: id of an object from outside to what code that is not traced sees of it.
+        self.clones: dict[int, Any] = {}
         self._members: set[tuple[type, str]] = set()
 
     # --- reading
@@ -188,8 +243,12 @@ class Outside:
         kind = type(value)
         if kind is np.ndarray or isinstance(value, np.ndarray) or kind is Tensor:
             return self._array(place, value)
-        if kind in CONTAINERS:
+        if kind in CONTAINERS or is_container_class(kind):
             return self._container(place, value)
+        if kind in _OPAQUE_STATE:
+            return self.refused(
+                place, f"is a {kind.__name__}, whose content each call may find changed", "pass a list or an array."
+            )
         path = place.text
         is_number = kind is int or kind is float or (isinstance(value, np.number | np.bool_))
         if is_number and (
@@ -213,6 +272,9 @@ class Outside:
             return self.iterator(place)
         if value is os.environ:
             return Environment(self)
+        if kind is BuiltinFunctionType and type(value.__self__) in CONTAINERS:
+            self.guard(ValueGuard(place, value))
+            return getattr(self.lift(Fixed(value.__self__, f"{place.text}.__self__"), value.__self__), value.__name__)
         if kind is FunctionType:
             self.guard(CodeGuard(place, value.__code__, value.__globals__))
         elif is_plain_class(kind):
@@ -230,13 +292,17 @@ class Outside:
 
     def iterator(self, place: Place) -> Poison:
         """An iterator from outside: taking from it once, while tracing, would be wrong."""
-        mode = self.mode
-        text = f"{place.text} is an iterator from outside, from which each call would take further elements"
-        return Poison(
-            lambda: TraceError(
-                describe(text, mode.locate(), remedy="take the elements before the call and pass them, or pass a list.")
-            )
+        return self.refused(
+            place,
+            "is an iterator from outside, from which each call would take further elements",
+            "take the elements before the call and pass them, or pass a list.",
         )
+
+    def refused(self, place: Place, why: str, remedy: str) -> Poison:
+        """A value that may be passed on but not used."""
+        mode = self.mode
+        text = f"{place.text} {why}"
+        return Poison(lambda: TraceError(describe(text, mode.locate(), remedy=remedy)))
 
     @staticmethod
     def _is_inner(place: Place) -> bool:
@@ -282,6 +348,8 @@ class Outside:
             self.guard(SameGuard(place, known[3]))
             return known[1]
         kind = type(value)
+        if kind not in CONTAINERS:
+            return self._own_container(place, value)
         if kind in _SETS:
             self.guard(SetGuard(place, kind(value)))
             copy: Any = value if kind is frozenset else value.copy()
@@ -302,8 +370,49 @@ class Outside:
         self._remember(value, copy, place)
         return copy
 
+    def _own_container(self, place: Place, value: Any) -> Any:
+        """A list, dict or set of a class of its own, with attributes perhaps."""
+        kind = type(value)
+        base: Any = next(b for b in (dict, list, set, deque) if issubclass(kind, b))
+        copy = new_object(kind)
+        self._remember(value, copy, place)
+        if base is set:
+            self.guard(SetGuard(place, value.copy()))
+            base.update(copy, value)
+        elif base is dict:
+            self.guard(StructureGuard(place, kind, tuple(value)))
+            for k, v in dict.items(value):
+                dict.__setitem__(copy, k, self.lift(Item(place, k), v))
+        else:
+            self.guard(StructureGuard(place, kind, len(value)))
+            base.extend(copy, [self.lift(Item(place, k), v) for k, v in enumerate(base.__iter__(value))])
+        for name, x in attributes_of(value).items():
+            object.__setattr__(copy, name, self.lift(Attribute(place, name), x))
+        self._remember(value, copy, place)
+        return copy
+
+    def clone_of(self, x: Any) -> Any:
+        """An object from outside as one of the trace, with lifted attributes: what code that is not traced may see."""
+        known = self.objects.get(id(x))
+        if known is None:
+            return x
+        found = self.clones.get(id(x))
+        if found is None:
+            kind = type(x)
+            found = new_object(kind)
+            self.clones[id(x)] = found
+            if hasattr(x, "__dict__"):
+                self.guard(StructureGuard(Attribute(known[1], "__dict__"), dict, tuple(vars(x))))
+            for name, value in attributes_of(x).items():
+                now = self.overlay(x, name)
+                object.__setattr__(found, name, self.read_attribute(x, name, value) if now is MISSING else now)
+            self._remember(x, found, known[1])
+        return found
+
     def _remember(self, live: Any, copy: Any, place: Place) -> None:
-        self.copies[id(live)] = (live, copy, None if type(live) in (tuple, frozenset) else copy_of(copy), place)
+        before = None if type(live) in (tuple, frozenset) else copy_of(copy)
+        self.copies[id(live)] = (live, copy, before, place)
+        self._owners.append(copy)
         self.copied[id(copy)] = place
 
     def adopt_argument(self, place: Place, live: Any, made: Any) -> None:
@@ -341,15 +450,6 @@ class Outside:
         self._owners.append(owner)
         return lifted
 
-    def names_of(self, owner: Any) -> list[str]:
-        """The attributes that an object has in its dict, with those stored by the trace."""
-        known = self.objects.get(id(owner))
-        if known is not None:
-            self.guard(StructureGuard(Attribute(known[1], "__dict__"), dict, tuple(vars(owner))))
-        stored = {n: slot[0] for (i, n), slot in self.attributes.items() if i == id(owner)}
-        names = [n for n in vars(owner) if stored.get(n) is not MISSING]
-        return names + [n for n, value in stored.items() if n not in vars(owner) and value is not MISSING]
-
     def guard_member(self, owner: type, name: str) -> None:
         """A method or other member of a class stays the one it is."""
         if (owner, name) not in self._members:
@@ -373,8 +473,14 @@ class Outside:
     def pin(self, x: Any) -> None:
         """The object itself is looked at (hashed, numbered): each call must pass the same one."""
         known = self.objects.get(id(x))
-        if known is not None and not isinstance(known[1], Fixed):
+        if known is None:
+            return
+        if not isinstance(known[1], Fixed):
             self.guard(ValueGuard(known[1], x))
+        if member_of(type(x), "__hash__") is not object.__hash__:
+            for name, value in attributes_of(x).items():
+                if isinstance(value, BY_VALUE):
+                    self.guard(ValueGuard(Attribute(known[1], name), value, by_value=True))
 
     def store_attribute(self, owner: Any, name: str, value: Any) -> bool:
         """Record `owner.name = value` for replay; False if the owner was made in the trace."""
@@ -418,6 +524,12 @@ class Outside:
             if before is None:
                 continue
             kind = type(live)
+            if isinstance(before, Both):
+                now_plain = _plain_copy(copy)
+                for part, old in ((now_plain, before.items), (attributes_of(copy), before.attributes)):
+                    if not _same_items(part, old):
+                        found[(id(copy), type(part).__name__)] = object()
+                continue
             if kind in _SETS:
                 if copy != before:
                     found[(id(copy), "")] = tuple(copy)
@@ -448,10 +560,23 @@ class Outside:
         place = self.copied.get(id(x))
         if place is None:
             known = self.objects.get(id(x))
+            if known is None and is_plain_class(type(x)) and type(x) not in _WITH_STATE and not is_node(x):
+                return self._whole(x)
             if known is None or isinstance(x, type | ModuleType):
                 return None
             place = known[1]
         return None if isinstance(place, Fixed) else Live(place)
+
+    def _whole(self, x: Any) -> Whole:
+        """An object that the trace made, as a node of its attributes: each call makes one."""
+        if id(x) in self._wholes:
+            self.mode.fail(
+                f"a {type(x).__name__} that the function made is in its result, or in what it stores, twice",
+                "return it once, or make its class a dataclass.",
+            )
+        self._wholes[id(x)] = x
+        attributes = attributes_of(x)
+        return Whole(type(x), tuple(attributes), list(attributes.values()))
 
     # --- arrays that are no arguments
 
@@ -498,9 +623,25 @@ class Outside:
         )
 
 
+def _same_items(a: Any, b: Any) -> bool:
+    """Whether two builtin containers hold the same objects."""
+    if isinstance(a, set):
+        return bool(a == b)
+    if len(a) != len(b):
+        return False
+    if isinstance(a, dict):
+        return all(k in b and b[k] is v for k, v in a.items())
+    return all(x is y for x, y in zip(a, b, strict=True))
+
+
 def _changes_of(live: Any, copy: Any, before: Any, place: Place) -> Iterable[tuple[Place, Any]]:
     """How a container or object was changed: item by item if its order and length stay, else all of it."""
     kind = type(live)
+    if isinstance(before, Both):
+        plain = _plain_copy(copy)
+        yield from _changes_of(before.items, plain, before.items, place)
+        yield from _changes_of(None, copy, before.attributes, place)
+        return
     if kind in _SETS:
         if copy != before:
             yield Contents(place), list(copy)

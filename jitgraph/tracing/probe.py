@@ -1,9 +1,10 @@
 """What a NumPy function returns, learnt by calling it while tracing, on small stand-ins for its traced operands.
 
-It is called with several contents (zeros, ones, increasing, a matrix far from singular) and several sizes. Structure,
-dtypes, ranks and memory orders are those of the first call that succeeds. A size that is the same for all contents and
-follows sizes of the operands in all calls is that expression; any other is known only when the compiled code calls.
-A promise that does not hold then is noticed there: the call is rerun in Python, or an error.
+It is called with several contents (zeros, ones, increasing, large, a matrix far from singular; operands alike and
+different) and several sizes. Structure, dtypes, ranks and memory orders are those of the first call that succeeds. A size
+that is the same for all contents and follows sizes of the operands in all calls is that expression; any other is known
+only when the compiled code calls. A promise that does not hold then is noticed there: the call is rerun in Python, or it
+is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 #: Stand-ins have at most this size where an example's is larger (relations of up to 2 between sizes are kept).
 _SMALL = 6
-_CONTENTS = ("matrix", "increasing", "zeros", "ones", "mixed")
+_CONTENTS = ("matrix", "increasing", "zeros", "ones", "mixed", "large")
+#: Rounds of contents: all operands alike, then each another one.
+_ROUNDS = (*((k, 0) for k in range(len(_CONTENTS))), (1, 1), (4, 1))
 
 
 class Unknown:
@@ -65,6 +68,47 @@ def learn(
     """
     operands = [_Operand.of(mode, leaves[k]) for k in dynamic]
     hints = _hints(mode, operands)
+    static = tuple([(type(x), x) for k, x in enumerate(leaves) if k not in dynamic])
+    key: Any = None
+    if all(kind in _BY_VALUE for kind, _ in static):
+        key = (fn, tree, static, tuple(operands), tuple(hints.items()))
+        known = _learnt.get(key)
+        if known is not None:
+            if not known.told_apart:
+                _equate(mode, hints)
+            return known.promised
+    found = _learn(fn, tree, leaves, dynamic, operands, hints)
+    if not found.told_apart:
+        _equate(mode, hints)
+    if key is not None:
+        if len(_learnt) >= _KEPT:
+            _learnt.clear()
+        _learnt[key] = found
+    return found.promised
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """What `learn` answers, and whether sizes that are equal in the example need not be."""
+
+    promised: Any
+    told_apart: bool
+
+
+_BY_VALUE = frozenset((int, float, bool, str, complex))
+_KEPT = 512
+#: By function, static arguments, types of the operands and example sizes; loops are traced several times.
+_learnt: dict[Any, _Learnt] = {}
+
+
+def _learn(
+    fn: Callable[..., Any],
+    tree: TreeDef,
+    leaves: Sequence[Any],
+    dynamic: Sequence[int],
+    operands: Sequence[_Operand],
+    hints: dict[str, int],
+) -> _Learnt:
     seen: list[tuple[dict[str, int], list[Seen]]] = []
     failure: Exception | None = None
     told_apart = False
@@ -72,10 +116,10 @@ def learn(
         if what == "own" and seen:
             continue
         found: list[Seen] = []
-        for content in _CONTENTS if what in ("small", "own") else _CONTENTS[:2]:
+        for first, step in _ROUNDS if what in ("small", "own") else _ROUNDS[:2]:
             given = list(leaves)
-            for k, operand in zip(dynamic, operands, strict=True):
-                given[k] = operand.stand_in(content, env)
+            for number, (k, operand) in enumerate(zip(dynamic, operands, strict=True)):
+                given[k] = operand.stand_in(_CONTENTS[(first + step * number) % len(_CONTENTS)], env)
             try:
                 found.append(_call(fn, tree, given, [given[k] for k in dynamic]))
             except Refused:
@@ -88,12 +132,10 @@ def learn(
     if not seen:
         assert failure is not None
         raise failure
-    if not told_apart:
-        _equate(mode, hints)
-    first = seen[0][1][0]
+    model = seen[0][1][0]
     candidates = _candidates(operands)
-    types = [_general(k, t, seen, candidates) for k, t in enumerate(first.types)]
-    return unflatten(first.tree, types)
+    types = [_general(k, t, seen, candidates) for k, t in enumerate(model.types)]
+    return _Learnt(unflatten(model.tree, types), told_apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +178,8 @@ def _array(t: TensorType, shape: list[int], content: str) -> np.ndarray:
         data = np.ones(shape)
     elif content == "increasing":
         data = np.arange(size).reshape(shape)
+    elif content == "large":
+        data = (np.arange(size) * 3 + 50).reshape(shape)
     else:
         data = ((np.arange(size) * 5) % 7 - (3 if kind in "if" else 0)).reshape(shape)
     if kind == "b":

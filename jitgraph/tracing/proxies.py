@@ -1,4 +1,4 @@
-"""What functions whose source is not at hand see of the world outside: proxies that read attributes through the tracer."""
+"""What functions without source see of the world outside: proxies that read attributes through the tracer."""
 
 from __future__ import annotations
 
@@ -65,7 +65,21 @@ def _operator(name: str, *, mirrored: bool) -> Any:
     return operate
 
 
-for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift".split():
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and_",
+    "or_",
+    "xor",
+    "lshift",
+    "rshift",
+):
     setattr(Proxy, f"__{_name.rstrip('_')}__", _operator(_name, mirrored=False))
     setattr(Proxy, f"__r{_name.rstrip('_')}__", _operator(_name, mirrored=True))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from jitgraph import errors
@@ -19,7 +19,7 @@ from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.modes import constant_of
 from jitgraph.tensor import Storage, Tensor, lift
 from jitgraph.tracing.capture_mode import CaptureMode, user_frame
-from jitgraph.tracing.iteration import Sequenced
+from jitgraph.tracing.iteration import Sequenced, any_traced
 from jitgraph.tracing.merging import Scope
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison, unbound_text
@@ -369,6 +369,10 @@ _MOST_VALUES = 4
 _SHOWN = re.compile("\x01(\\d+):([^\x01]*)\x01")
 
 
+class Unshowable(Exception):  # noqa: N818  # an answer
+    """The text of an exception shows more than a failed check can report: Python is to raise it."""
+
+
 class Message:
     """Collects the traced values that the texts of an exception show."""
 
@@ -376,25 +380,33 @@ class Message:
         self.mode = mode
         self.values: list[Tensor] = []
 
+    def _number(self, x: Tensor) -> int:
+        if x.type.kind == "array" or x.type.dtype.kind not in "biuf":
+            raise Unshowable
+        self.values.append(x)
+        return len(self.values) - 1
+
     def text(self, text: str) -> str:
         """A text as a format string."""
+        if "<traced " in text:
+            raise Unshowable
         parts = _SHOWN.split(text)
         message = parts[0].replace("{", "{{").replace("}", "}}")
         for k in range(1, len(parts), 3):
             number, spec, rest = parts[k : k + 3]
-            message += f"{{{len(self.values)}{':' if spec else ''}{spec}}}" + rest.replace("{", "{{").replace("}", "}}")
-            self.values.append(self.mode.shown[int(number)])
+            form = spec if spec.startswith("!") or not spec else f":{spec}"
+            message += f"{{{self._number(self.mode.shown[int(number)])}{form}}}"
+            message += rest.replace("{", "{{").replace("}", "}}")
         return message
 
     def part(self, x: Any) -> Any:
         """An argument or attribute of an exception, for its recipe."""
-        if type(x) is str and "\x01" in x:
+        if type(x) is str and ("\x01" in x or "<traced " in x):
             return errors.Template(self.text(x))
         if type(x) is Tensor and x.is_traced:
-            if x.type.shape:
-                self.mode.fail("an exception holds a traced array", "give it a text or a number.")
-            self.values.append(x)
-            return errors.Shown(len(self.values) - 1)
+            return errors.Shown(self._number(x))
+        if any_traced(x):
+            raise Unshowable
         return x
 
     def recipe(self, error: BaseException) -> errors.Recipe:
@@ -409,16 +421,25 @@ class Message:
         )
 
 
-def message_of(error: Exception, mode: CaptureMode) -> tuple[str, list[Tensor], errors.Recipe]:
-    """The format string of a site that raises `error`, the traced scalars that it shows, and how to make it."""
+def message_of(error: Exception, mode: CaptureMode) -> tuple[str, list[Tensor], errors.Recipe | None]:
+    """The format string of a site that raises `error`, the traced scalars that it shows, and how to make it.
+
+    There is no recipe for an exception that shows arrays, or too many values.
+    """
     message = Message(mode)
-    recipe = message.recipe(error)
     text = str(error.args[0]) if len(error.args) == 1 else str(error)
     parts = _SHOWN.split(text)
     shown = "".join("..." if k % 3 == 1 else part for k, part in enumerate(parts) if k % 3 != 2)
+    shown = shown.replace("{", "{{").replace("}", "}}")
+    try:
+        recipe = message.recipe(error)
+    except Unshowable:
+        return shown, [], None
     if len(message.values) > _MOST_VALUES:
-        mode.fail(
-            f"an exception shows {len(message.values)} values that only the run knows",
-            f"show at most {_MOST_VALUES}.",
-        )
-    return shown.replace("{", "{{").replace("}", "}}"), message.values, recipe
+        return shown, [], None
+    return shown, message.values, replace(recipe, kinds=tuple([_python_class(x) for x in message.values]))
+
+
+def _python_class(x: Tensor) -> Any:
+    kinds: dict[str, Any] = {"py_bool": bool, "py_int": int, "py_float": float}
+    return kinds.get(x.type.kind, x.type.dtype.type)

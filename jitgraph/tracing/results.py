@@ -15,7 +15,8 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.transform import bound_symbols
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import constant_of
-from jitgraph.tensor import Ratio, Storage, Tensor, is_writable, read
+from jitgraph.tensor import Ratio, Storage, Tensor, is_writable, make, read
+from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
 from jitgraph.tracing.outside import Outside
@@ -35,71 +36,84 @@ class Results:
         self.graph = outside.mode.builder.graph
         self.tensors = tensors
         self._known: set[str] | None = None
+        #: The leaves, the user's first, and which of them is the whole of each storage.
+        self._leaves: list[Any] = []
+        self._bases: dict[Storage, int] = {}
+        #: The first leaf that is a Tensor, by identity: one object stays one.
+        self._first: dict[int, int] = {}
+        self._returned: list[Value] = []
 
     def record(self, values: list[Any], returned: list[Value]) -> None:
-        """`graph.results` for each leaf; views of fresh arrays come with their bases as further leaves."""
-        results = self.graph.results
-        bases: dict[Storage, int] = {}
-        values = [
+        """`graph.results` for each leaf, with operands of `return` in `returned`.
+
+        Bases of returned views, and what a choice chooses from, come as further leaves.
+        """
+        self._returned = returned
+        self._leaves = [
             self.outside.known_array(x) if type(x) is not Tensor and isinstance(x, np.ndarray) else x for x in values
         ]
-        for k, x in enumerate(values):
-            if (
-                type(x) is Tensor
-                and x.is_traced
-                and x.type.kind == "array"
-                and not x._steps
-                and x._storage.origin is None
-            ):
-                bases.setdefault(x._storage, k)
-        extra: list[Storage] = []
-        total = len(values)
-        for k, x in enumerate(values):
-            results.append(self._result(k, x, returned, bases, extra, total))
-        for storage in extra:
-            returned.append(storage.value)
-            results.append(Result("fresh", len(returned) - 1, tensor=self.tensors))
+        for k, x in enumerate(self._leaves):
+            if type(x) is Tensor and x.is_traced and x.type.kind == "array":
+                if not x._steps:
+                    self._bases.setdefault(x._storage, k)
+                self._first.setdefault(id(x), k)
+        for k, x in enumerate(self._leaves):  # grows on the way
+            self.graph.results.append(self._result(k, x))
 
-    def _result(
-        self, k: int, x: Any, returned: list[Value], bases: dict[Storage, int], extra: list[Storage], total: int
-    ) -> Result:
+    def _result(self, k: int, x: Any) -> Result:
+        """The recipe of leaf `k`."""
         if type(x) is Poison:
             x.fail()
+        if type(x) is Result:
+            return x
         if type(x) is not Tensor:
             self._check_static(x)
             return Result("static", value=x)
         if not x.is_traced:
             return Result("static", value=x)
-        if x._storage.mode is not self.mode:
-            x._storage.mode.apply(None, (), {})  # type: ignore[arg-type]  # stale, or of another trace: says so
-        t = x.type
-        storage = x._storage
+        storage, steps = x._storage, x._steps
+        if storage.mode is not self.mode and (steps or storage not in self.mode.choices):
+            storage.mode.apply(None, (), {})  # type: ignore[arg-type]  # stale, or of another trace: says so
+        choice = self.mode.choices.get(storage)
+        t = choice.merged.type if choice is not None and storage.value is None and not steps else x.type
         dim = x._dim
         if t.kind != "array":
             if isinstance(dim, Ratio) or dim is None:
-                return self._scalar(x, returned)
+                return self._scalar(x, self._returned)
             if self._is_size(dim):
                 return Result("dim", dim=dim)
-            return self._fresh(read(x), returned)
-        steps = x._steps
+            return self._fresh(read(x), self._returned)
+        first = self._first.get(id(x), k)
+        if first != k:
+            return Result("view_of_result", first, (), tensor=self.tensors)
         if storage.origin is not None and storage.origin >= 0:
             if not steps:
                 return Result("argument", storage.origin, tensor=self.tensors)
             if self._are_sizes(steps):
                 return Result("view_of_argument", storage.origin, steps, 0, None, self.tensors, not is_writable(x))
-            return self._fresh(read(x), returned)
-        if not steps:
-            if bases[storage] != k:
-                return Result("view_of_result", bases[storage], (), tensor=self.tensors)
-            return self._fresh(storage.value, returned)
-        if not self._are_sizes(steps):
-            return self._fresh(read(x), returned)
-        base = bases.get(storage)
+            return self._fresh(read(x), self._returned)
+        if steps and not self._are_sizes(steps):
+            return self._fresh(read(x), self._returned)
+        base = self._bases.get(storage)
         if base is None:
-            base = total + len(extra)
-            extra.append(storage)
-            bases[storage] = base
-        return Result("view_of_result", base, steps, 0, None, self.tensors, not is_writable(x))
+            base = self._bases[storage] = self._further(make(storage, ()))
+        if base != k:
+            return Result("view_of_result", base, steps, 0, None, self.tensors, not is_writable(x))
+        if choice is not None:
+            return self._chosen(choice)
+        made = self._fresh(storage.value, self._returned)
+        return made if storage.writable else replace(made, read_only=True)
+
+    def _further(self, x: Any) -> int:
+        """One more leaf, which the user does not see; its number."""
+        self._leaves.append(x)
+        return len(self._leaves) - 1
+
+    def _chosen(self, choice: Choice) -> Result:
+        """An array that is one of two: those as further leaves, and the bool."""
+        ways = [self._further(self._fresh(choice.merged, self._returned) if x is None else x) for x in choice.options]
+        self._returned.append(choice.flag)
+        return Result("choice", len(self._returned) - 1, tuple(ways), tensor=self.tensors)
 
     def _fresh(self, value: Value, returned: list[Value]) -> Result:
         """A new array or scalar; values that are arguments themselves are copied."""
@@ -141,7 +155,7 @@ class Results:
         """Nothing traced may leave inside an object, a function or a text."""
         if type(x) is Live:
             return
-        if isinstance(x, str) and "\x01" in x:
+        if isinstance(x, str) and ("\x01" in x or "<traced " in x):
             self.mode.fail("the text of a traced value leaves the function", "format it after the call.")
         if isinstance(x, GeneratorType | CoroutineType | AsyncGeneratorType):
             what = "generator" if not isinstance(x, CoroutineType) else "coroutine"

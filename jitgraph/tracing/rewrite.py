@@ -81,6 +81,7 @@ class LoopInfo(NamedTuple):
         break_flag: name of the flag that ends the loop, or "".
         target: the loop variable of a `for`, if it is one name, else "".
         line: of the statement.
+        unread: names that each turn assigns before it reads them.
     """
 
     head: tuple[str, ...]
@@ -91,6 +92,7 @@ class LoopInfo(NamedTuple):
     break_flag: str
     target: str
     line: int
+    unread: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +295,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         func = node.func
-        if isinstance(func, ast.Name) and func.id in FRAME_FUNCTIONS:
+        if isinstance(func, ast.Name) and func.id in FRAME_FUNCTIONS and not (func.id in ("vars", "dir") and node.args):
             self.generic_visit(node)
             return node
         args = [self.expr(a) for a in node.args]
@@ -372,6 +374,11 @@ class _Rewriter(ast.NodeTransformer):
             node, "choose", self.expr(node.test), _lambda(self.expr(node.body)), _lambda(self.expr(node.orelse))
         )
 
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = _call(node.iter, "iterable", node.iter)
+        return node
+
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         node.args.defaults = [self.expr(d) for d in node.args.defaults]
         node.args.kw_defaults = [None if d is None else self.expr(d) for d in node.args.kw_defaults]
@@ -391,6 +398,8 @@ class _Rewriter(ast.NodeTransformer):
             if isinstance(target, ast.Attribute | ast.Subscript):
                 return self._store(target, value)
         after: list[ast.stmt] = []
+        if any(isinstance(t, ast.Tuple | ast.List) for t in node.targets) and not isinstance(value, ast.Tuple):
+            value = _call(value, "iterable", value) if len(node.targets) == 1 else value
         node.targets = [self._target(t, after) for t in node.targets]
         node.value = value
         return [node, *after]
@@ -543,6 +552,7 @@ class _Rewriter(ast.NodeTransformer):
             tuple(sorted(head)), tuple(sorted((assigned & live.after) | ({flag} - {""}))), tuple(sorted(rebound)),
             tuple(sorted(written)), tuple(sorted(assigned)), flag,
             node.target.id if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else "", node.lineno,
+            tuple(sorted((facts.kill | targets) - live.read)),
         )  # fmt: skip
 
     def visit_For(self, node: ast.For) -> list[ast.stmt] | ast.stmt:

@@ -20,7 +20,7 @@ import numpy as np
 
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, effects, floating, host, iteration, kinds, numpy_python
+from jitgraph.tracing import control_flow, effects, entrust, floating, host, iteration, kinds, numpy_python, texts
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.environment import Environment
 from jitgraph.tracing.globals import TraceGlobals
@@ -33,6 +33,7 @@ from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
 from jitgraph.xp.core import NUMPY_TABLE, mode_in
 from jitgraph.xp.grids import SUBSCRIPTS
+from jitgraph.xp.scalars import element
 
 #: Modules whose functions have no effect and depend on their arguments only.
 PURE: Final = frozenset({
@@ -81,7 +82,7 @@ _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
         "is_not",
     ]
 } | {"in_": lambda a, b: a in b, "not_in": lambda a, b: a not in b}
-_UNARY: Final = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert}
+_UNARY: Final[dict[str, Callable[[Any], Any]]] = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert}
 _AUGMENTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
     for n in [
@@ -153,6 +154,10 @@ class Tracer:
     # --- calls
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if args and id(f) in entrust.BY_ID:
+            result = entrust.dunder(self, f, args, kwargs)
+            if result is not NotImplemented:
+                return result
         standin = _table().get(id(f))
         if standin is not None:
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in args):
@@ -178,7 +183,8 @@ class Tracer:
     def method(self, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if type(owner) is Tensor:
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
-                owner, *args = kinds.operands(self.mode, name, (owner, *args))
+                owner, *rest = kinds.operands(self.mode, name, (owner, *args))
+                return getattr(owner, name)(*rest, **kwargs)
             return getattr(owner, name)(*args, **kwargs)
         if type(owner) is effects.Made:
             return effects.draw(self, owner, name, args, kwargs)
@@ -214,6 +220,9 @@ class Tracer:
             return self.call(function, *bound, *args, **{**named, **kwargs})
         if kind is _lru_wrapper:
             return self.call(f.__wrapped__, *args, **kwargs)
+        owner = getattr(f, "__self__", None)
+        if isinstance(owner, type) and isinstance(f, _WRAPPERS) and f.__name__ == "__call__":
+            return self._instance(owner, args, kwargs)
         special = self._special(f, args, kwargs) if not isinstance(f, _WRAPPERS) else NotImplemented
         if special is not NotImplemented:
             return special
@@ -227,8 +236,15 @@ class Tracer:
     def _construct(self, cls: type, args: Any, kwargs: Any) -> Any:
         if cls is functools.partial:  # a call of it converts its function
             return cls(*args, **kwargs)
-        if is_opaque_module(cls.__module__) or type(cls).__call__ is not type.__call__:
+        if is_opaque_module(cls.__module__):
             return self._call_opaque(cls, args, kwargs)
+        call = self.member(type(cls), "__call__")
+        if isinstance(call, FunctionType):
+            return self.call(call, cls, *args, **kwargs)
+        return self._instance(cls, args, kwargs)
+
+    def _instance(self, cls: type, args: Any, kwargs: Any) -> Any:
+        """What `type.__call__` does."""
         new = self.member(cls, "__new__")
         if isinstance(new, staticmethod):
             new = new.__func__
@@ -262,12 +278,16 @@ class Tracer:
                 return numpy_python.call(self, implementation, args, kwargs)
             if host.rule_of(f) is not None:
                 return host.call_numpy(self.mode, f, args, kwargs)
+            if ".".join(module.split(".")[:2]) in host.REFUSED_MODULES:
+                return self.mode.no_form(host.display_name(f), args, kwargs)
             if module.startswith("numpy.testing") and getattr(f, "__name__", "").startswith("assert_"):
                 return host.call(self.mode, f, numpy_python.nothing, args, kwargs, effects=True)
         name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
         impure = root not in PURE or any(p in module.split(".") for p in _IMPURE_PARTS) or name in _IMPURE_BUILTINS
+        impure = impure and not name.startswith("PurePath")
         if impure and not (isinstance(f, type) and issubclass(f, BaseException)):
             self._refuse_opaque(module, name, args, kwargs)
+        f, args, kwargs = entrust.entrusted(self, f, args, kwargs)
         if args:
             maps = f in _HIGHER_ORDER if _is_hashable(f) else False
             args = [self.callback(a, types=maps) for a in args]
@@ -454,6 +474,8 @@ class Tracer:
     # --- attributes and subscripts
 
     def attr(self, owner: Any, name: str) -> Any:
+        if self.outside.clones:
+            owner = self.outside.clones.get(id(owner), owner)
         kind = type(owner)
         if kind is effects.Made or isinstance(owner, effects.STATEFUL):
             if not callable(getattr(owner.__class__, name, None)):
@@ -474,12 +496,14 @@ class Tracer:
             return value
         if kind in _PLAIN:
             return getattr(owner, name)
+        if name == "__dict__" and self.outside.knows(owner) and not isinstance(owner, type):
+            return vars(self.outside.clone_of(owner))
         found = self.member(kind, name)
         if type(found) is property and found.fget is not None:
             return self.call(found.fget, owner)
-        if found is not None and isinstance(getter := _find_on_class(type(found), "__get__"), FunctionType):
-            if not is_opaque_module(type(found).__module__) and not isinstance(found, FunctionType):
-                return self.call(getter, found, owner, kind)
+        getter = None if found is None or type(found) is FunctionType else _find_on_class(type(found), "__get__")
+        if isinstance(getter, FunctionType) and not is_opaque_module(type(found).__module__):
+            return self.call(getter, found, owner, kind)
         if found is None and not isinstance(owner, type) and kind is not ModuleType:
             getter = self.member(kind, "__getattr__")
             if isinstance(getter, FunctionType) and name not in getattr(owner, "__dict__", {}):
@@ -549,9 +573,9 @@ class Tracer:
     def member(self, kind: type, name: str) -> Any:
         """A member of a class (None if it has none), under a guard if users wrote the class."""
         found = _find_on_class(kind, name)
-        if kind.__flags__ & _MADE_BY_USERS and not is_opaque_module(kind.__module__):
-            if found is None or hasattr(type(found), "__get__") or name.startswith("__"):
-                self.outside.guard_member(kind, name)
+        users = kind.__flags__ & _MADE_BY_USERS and not is_opaque_module(kind.__module__)
+        if users and (found is None or hasattr(type(found), "__get__") or name.startswith("__")):
+            self.outside.guard_member(kind, name)
         return found
 
     def _attribute(self, owner: Any, kind: type, name: str, found: Any) -> Any:
@@ -563,10 +587,9 @@ class Tracer:
             elif isinstance(value, MethodType | FunctionType) and not is_opaque_module(owner.__module__):
                 self.outside.guard_member(owner, name)
             return getattr(owner, name)
-        if found is not None:
-            if isinstance(found, FunctionType | classmethod | staticmethod | property | functools.partialmethod):
-                if name not in getattr(owner, "__dict__", ()):
-                    self.outside.guard_unshadowed(owner, name)
+        if isinstance(found, FunctionType | classmethod | staticmethod | property | functools.partialmethod):
+            if name not in getattr(owner, "__dict__", ()):
+                self.outside.guard_unshadowed(owner, name)
         try:
             return getattr(owner, name)
         except AttributeError:
@@ -574,6 +597,8 @@ class Tracer:
             raise
 
     def set_attr(self, value: Any, owner: Any, name: str) -> None:
+        if self.outside.clones:
+            owner = self.outside.clones.get(id(owner), owner)
         kind = type(owner)
         if kind is Tensor:
             if name in ("shape", "dtype", "strides"):
@@ -606,10 +631,14 @@ class Tracer:
 
     def item(self, owner: Any, index: Any) -> Any:
         kind = type(owner)
+        if isinstance(owner, dict):
+            self.outside.pin(index)
         if kind is Tensor:
             return owner[index]
         if kind is np.ndarray or isinstance(owner, np.ndarray):
             return self.outside.known_array(owner)[index]
+        if type(index) is Tensor and (kind is list or kind is tuple):
+            return element(owner, index)
         if kind not in _PLAIN:
             method = self.member(kind, "__getitem__")
             if isinstance(method, FunctionType):
@@ -650,9 +679,16 @@ class Tracer:
         kind_a, kind_b = type(a), type(b)
         if kind_a is Poison or kind_b is Poison:
             (a if kind_a is Poison else b).fail()
+        if kind_a is str and name == "mod":
+            text = texts.percent(self, a, b)
+            if text is not NotImplemented:
+                return text
+        if name in ("in_", "not_in"):
+            found = entrust.contains(self, a, b)
+            return found if name == "in_" else self.not_(found)
         if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
             a, b = kinds.operands(self.mode, name, (a, b))
-            return kinds.tag_result(self.mode, (a, b), _BINARY[name](a, b))
+            return kinds.tag_result(self.mode, name, (a, b), _BINARY[name](a, b))
         if (kind_a in _PLAIN and kind_b in _PLAIN) or not self._is_user_operator(name, kind_a, kind_b):
             return _BINARY[name](a, b)
         plain = name.rstrip("_")
@@ -685,7 +721,7 @@ class Tracer:
         kind = type(a)
         if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
             a, b = kinds.operands(self.mode, name, (a, b))
-            return kinds.tag_result(self.mode, (a, b), _AUGMENTED[name](a, b))
+            return kinds.tag_result(self.mode, name, (a, b), _AUGMENTED[name](a, b))
         if kind not in _PLAIN and not is_opaque_module(kind.__module__):
             method = self.member(kind, f"__{name}__")
             if isinstance(method, FunctionType):
@@ -697,10 +733,14 @@ class Tracer:
                 return self.binary(base, a, b)
         return _AUGMENTED[name](a, b)
 
+    def iterable(self, x: Any) -> Any:
+        """What a comprehension or an unpacking goes through."""
+        return x if type(x) in _PLAIN else entrust.iterable(self, x)
+
     def unary(self, name: str, x: Any) -> Any:
         if self.mode.kinds and kinds.tag_of(self.mode, x):
             values = kinds.operands(self.mode, name, (x,))
-            return kinds.tag_result(self.mode, values, _UNARY[name](values[0]))
+            return kinds.tag_result(self.mode, name, values, _UNARY[name](values[0]))
         kind = type(x)
         if kind not in _PLAIN and not is_opaque_module(kind.__module__):
             method = self.member(kind, f"__{name}__")
@@ -711,25 +751,25 @@ class Tracer:
     # --- tests
 
     def branch(self, test: Any, info: Any) -> Any:
-        return control_flow.branch(self.regions, test, info)
+        return control_flow.branch(self.regions, entrust.truth(self, test), info)
 
     def loop(self, iterable: Any, info: Any) -> Any:
-        return control_flow.loop(self.regions, iterable, info)
+        return control_flow.loop(self.regions, entrust.iterable(self, iterable), info)
 
     def while_loop(self, info: Any) -> Any:
         return control_flow.while_loop(self.regions, info)
 
     def not_(self, x: Any) -> Any:
-        return control_flow.logical_not(self.regions, x)
+        return control_flow.logical_not(self.regions, entrust.truth(self, x))
 
     def and_(self, a: Any, b: Callable[[], Any]) -> Any:
-        return control_flow.choose(self.regions, a, b, lambda: a)
+        return control_flow.choose(self.regions, entrust.truth(self, a), b, lambda: a)
 
     def or_(self, a: Any, b: Callable[[], Any]) -> Any:
-        return control_flow.choose(self.regions, a, lambda: a, b)
+        return control_flow.choose(self.regions, entrust.truth(self, a), lambda: a, b)
 
     def choose(self, test: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
-        return control_flow.choose(self.regions, test, a, b)
+        return control_flow.choose(self.regions, entrust.truth(self, test), a, b)
 
     def chain(self, first: Any, *links: tuple[str, Callable[[], Any]]) -> Any:
         name, get = links[0]
@@ -781,7 +821,7 @@ def _print(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
         UserWarning,
         stacklevel=3,
     )
-    shown = [repr(x) if type(x) is Tensor else x for x in args]
+    shown = [f"<traced {x.type}>" if type(x) is Tensor and x.is_traced else x for x in args]
     print(*shown, **kwargs)  # noqa: T201  # the user's print
 
 
@@ -830,10 +870,7 @@ def _type(tracer: Tracer, *args: Any, **kwargs: Any) -> Any:
 
 
 def _vars(tracer: Tracer, owner: Any) -> Any:
-    if not tracer.outside.knows(owner):
-        return vars(owner)
-    names = tracer.outside.names_of(owner)
-    return {name: tracer.attr(owner, name) for name in names}
+    return vars(tracer.outside.clone_of(owner))
 
 
 def _is_hashable(f: Any) -> bool:

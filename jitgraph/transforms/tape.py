@@ -252,13 +252,17 @@ class TapeMode:
     def apply(self, defn: OpDef, values: Sequence[Node], attrs: dict[str, Any]) -> tuple[Node, ...]:
         return (_RECORDER if _recording.get() else _EVALUATOR).apply(defn, *values, **attrs)
 
-    def view(self, value: Node, step: IndexMap | Shape) -> Node:
+    def view(self, value: Node, step: IndexMap | Shape | str | np.dtype) -> Node:
         """`value` seen through one affine map, or reshaped."""
+        if isinstance(step, str):  # a part of complex numbers, which have no gradient
+            return self.apply(REGISTRY[step], [value], {})[0]
+        if isinstance(step, np.dtype):
+            raise GradientError(describe("no gradient flows through memory read as another dtype"))
         if isinstance(step, IndexMap):
             return self.apply(REGISTRY["view"], [value], {"map": step})[0]
         return self.apply(REGISTRY["reshape"], [value], {"shape": step})[0]
 
-    def write(self, base: Node, steps: Sequence[IndexMap | Shape], value: Node) -> Node:
+    def write(self, base: Node, steps: Sequence[IndexMap | Shape | str | np.dtype], value: Node) -> Node:
         """The next version of a storage at version `base`, with `value` written through the chain of views."""
         seen = [base]
         for step in steps[:-1]:

@@ -38,6 +38,7 @@ from jitgraph.xp.reductions import (
     _is_only_axis,
     _require_elements,
     check_target,
+    converted,
     given,
     loop_dtype,
     mask_for,
@@ -53,17 +54,21 @@ from jitgraph.xp.shape import broadcast_to, ravel, reshape_to
 
 
 def _running(record: str, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    x = operand_of(a)
+    x, ufunc = operand_of(a), _RUNNING[record]
+    final = loop_dtype(ufunc, x, dtype, out)
     if dtype is not None or out is not None:
-        x = cast(x, loop_dtype(_RUNNING[record], x, dtype, out))
+        x = converted(x, final)
     if axis is None or _is_only_axis(axis, x):
         x, axis = ravel(array_tensor(x)), 0
     k = axis_of(axis, x.type.ndim, record)
     _require_target(x, out)
-    return deliver(apply(R(record), x, axis=k), out, "unsafe")
+    if final.kind == "b":  # asked for: sums of bools are "or", products "and"
+        return deliver(apply(R("scan"), x, function=_OF_BOOLS[ufunc], axis=k), out, "unsafe")
+    return deliver(cast(apply(R(record), x, axis=k), final), out, "unsafe")
 
 
 _RUNNING = {"cumsum": np.add, "cumprod": np.multiply}
+_OF_BOOLS = {np.add: "logical_or", np.multiply: "logical_and"}
 
 
 @numpy_function(np.cumsum)
@@ -197,7 +202,7 @@ def reduce_by(
     plain = where is True and initial is _MISSING and dtype is None and out is None
     if ufunc in _BITS and x.type.dtype.kind == "b" and plain:
         return reduce_with(_BITS[ufunc], x, axis, None, None, keepdims, initial, where, ufunc.__name__)
-    if ufunc in (np.fmax, np.fmin) and plain:
+    if ufunc in (np.fmax, np.fmin) and plain and x.type.dtype.kind != "c":
         return _fmax(ufunc, x, axis, keepdims)
     return _fold(ufunc, x, axis, dtype, out, keepdims, initial, where)
 
@@ -233,17 +238,17 @@ def _fold(ufunc: np.ufunc, x: Tensor, axis: Any, dtype: Any, out: Any, keepdims:
         )
     check_target(out, ufunc.__name__, x.type.ndim if keepdims else x.type.ndim - len(axes), bool(keepdims))
     found = loop_dtype(ufunc, x, dtype, out)
-    x = cast(x, found)
+    x = converted(x, found)
     if not x.type.ndim:
         x, axes, keepdims = reshape_to(array_tensor(x), (1,)), (0,), False
         mask = None if mask is None else reshape_to(mask, (1,))
     if not starts and ufunc.identity is None:
         _require_elements(x, axes, ufunc.__name__)
-    if ufunc in (np.fmax, np.fmin) and not starts:
+    if ufunc in (np.fmax, np.fmin) and not starts and found.kind != "c":
         initial = x.type.dtype.type(np.nan) if found.kind == "f" else _worst(found, low=ufunc is np.fmax)
         starts = True
     if not axes and not starts:  # nothing is combined
-        return deliver(EXPORTS["copy"](x), out, "unsafe")
+        return deliver(apply(R("reduce_max"), x, axes=(), keepdims=bool(keepdims)), out, "unsafe")
     operands = [x]
     if starts or mask is not None:
         first = initial if starts else ufunc.identity
@@ -291,7 +296,7 @@ def accumulate_by(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, out: Any) 
         raise errors.ShapeError("accumulate does not allow multiple axes")
     if ufunc in (np.add, np.multiply):
         return _running("cumsum" if ufunc is np.add else "cumprod", x, axis, dtype, out)
-    x = cast(x, loop_dtype(ufunc, x, dtype, out))
+    x = converted(x, loop_dtype(ufunc, x, dtype, out))
     _require_target(x, out)
     made = apply(R("scan"), x, function=UFUNCS[ufunc], axis=axis_of(axis, x.type.ndim, f"{ufunc.__name__}.accumulate"))
     return deliver(made, out, "unsafe")
@@ -305,7 +310,7 @@ def reduceat_by(ufunc: np.ufunc, array: Any, indices: Any, axis: Any, dtype: Any
         raise errors.DTypeError("cannot reduceat on a scalar")
     k = axis_of(axis, x.type.ndim, f"{ufunc.__name__}.reduceat")
     if isinstance(indices, (list, tuple)) and mode_in(indices) is None:
-        starts = literal(x._storage.mode, np.asarray(indices) if len(indices) else np.zeros(0, np.intp))
+        starts = literal(x._storage.mode, np.asarray(indices).astype(np.intp))
     else:
         starts = array_tensor(indices, mode)
     if starts.type.ndim != 1:
@@ -322,8 +327,10 @@ def reduceat_by(ufunc: np.ufunc, array: Any, indices: Any, axis: Any, dtype: Any
         )
         message = f"index {{0}} out-of-bounds in {ufunc.__name__}.reduceat [0, {{1}})"
         mode.check(lift(mode, fits), "IndexError", message, lift(mode, starts), size)
-    x = cast(x, loop_dtype(ufunc, x, dtype, out))
-    return deliver(apply(R("reduceat"), x, starts, function=UFUNCS[ufunc], axis=k), out, "unsafe")
+    final = loop_dtype(ufunc, x, dtype, out)
+    x = converted(x, final)
+    function = _OF_BOOLS.get(ufunc, UFUNCS[ufunc]) if final.kind == "b" else UFUNCS[ufunc]
+    return deliver(cast(apply(R("reduceat"), x, starts, function=function, axis=k), final), out, "unsafe")
 
 
 def _method(ufunc: np.ufunc, name: str, body: Callable[..., Any]) -> None:

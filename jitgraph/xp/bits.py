@@ -1,4 +1,4 @@
-"""`x.view(dtype)`: the bytes of an array seen as other elements."""
+"""Bits: `x.view(dtype)`, the bytes of an array seen as other elements; `bit_count` and `bit_length` of integers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.ops.bits import LARGER, reinterpreted_type
 from jitgraph.tensor import EAGER, Tensor, apply, check_dtype, plain, view_as, view_of
-from jitgraph.xp.core import R, rewrap, sizes_agree
+from jitgraph.xp.core import R, as_kind, cast, rewrap, sizes_agree
 
 
 def view(x: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -48,3 +48,38 @@ def retyped_view(x: Tensor, dtype: np.dtype) -> Any:
             raise errors.ShapeError(errors.describe(LARGER, mode.locate()))
     reinterpreted_type(x.type, dtype)
     return view_as(x, dtype)
+
+
+def bit_count(x: Tensor) -> Any:
+    """The number of set bits of |x|, a Python int."""
+    if not isinstance(x._storage.mode, TraceMode):
+        return plain(x).bit_count()
+    return _as_int(apply(R("bitwise_count"), _magnitude(x)))
+
+
+def bit_length(x: Tensor) -> Any:
+    """The number of bits of |x|: those below the highest set one are set, then counted."""
+    if not isinstance(x._storage.mode, TraceMode):
+        return plain(x).bit_length()
+    bits = _magnitude(x)
+    for shift in (1, 2, 4, 8, 16, 32):
+        bits = apply(R("bit_or"), bits, apply(R("shift_right"), bits, np.uint64(shift)))
+    return _as_int(apply(R("bitwise_count"), bits))
+
+
+def _magnitude(x: Tensor) -> Any:
+    """|x| of an integer scalar as uint64.
+
+    Raises:
+        AttributeError: Python or NumPy has no such method for it.
+    """
+    if x.type.kind == "array" or x.type.dtype.kind not in "iub":
+        raise AttributeError(f"'{x.__class__.__name__}' object has no such attribute")
+    whole = as_kind(x, "np_scalar")
+    if whole.type.dtype.kind == "i":
+        whole = apply(R("abs"), whole)
+    return cast(whole, np.uint64)
+
+
+def _as_int(x: Any) -> Any:
+    return as_kind(cast(x, np.int64), "py_int")

@@ -1,4 +1,4 @@
-"""Complex numbers: parts and conjugates of arrays and scalars, and Python's own complex arithmetic on traced numbers."""
+"""Complex numbers: parts and conjugates of arrays and scalars, and Python's own arithmetic on traced numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from jitgraph.tensor import EAGER, Storage, Tensor, apply, lift, make, part_of, 
 from jitgraph.xp.core import R, numpy_function, rewrap, tensor
 
 #: Functions of `cmath` with one complex argument and one result.
-CMATH = """
-acos acosh asin asinh atan atanh cos cosh exp log10 sin sinh sqrt tan tanh phase isnan isinf isfinite
-""".split()
+CMATH = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log10", "sin", "sinh", "sqrt", "tan",
+    "tanh", "phase", "isnan", "isinf", "isfinite",
+)  # fmt: skip
 _ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _REFUSED = {"floordiv": "//", "mod": "%", "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
 _ABS_TOO_LARGE = "absolute value too large"
@@ -136,5 +137,4 @@ def python_complex(mode: TraceMode, x: Any) -> Value:
         value = mode.builder.cast_to(value, dtypes.C128)
     if value.type.kind != "py_complex":
         value = mode.builder.apply(R("as_kind"), value, kind="py_complex")[0]
-    return value
-
+    return value  # type: ignore[no-any-return]

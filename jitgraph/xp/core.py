@@ -299,7 +299,9 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
     have = mode.type_of(value)
     if have.dtype != t.dtype:
         if have.kind == "py_complex" and t.dtype.kind != "c" and casting == "unsafe":
-            what = "int() argument must be a string, a bytes-like object" if t.dtype.kind in "iu" else "float() argument must be a string"
+            what = "int() argument must be a string, a bytes-like object"
+            if t.dtype.kind not in "iu":
+                what = "float() argument must be a string"
             raise errors.DTypeError(f"{what} or a real number, not 'complex'")
         if not can_cast(have, t.dtype, casting):
             raise errors.DTypeError(
@@ -357,11 +359,38 @@ def _loc(mode: Any) -> Any:
 # --- axes and sizes
 
 
+def memory_order(order: Any, of: Tensor | None = None) -> str:
+    """`order=` as "C", "F", "A" or "K" (None is "K").
+
+    Args:
+        of: an array by whose layout "A" is made "C" or "F".
+
+    Raises:
+        ShapeError: another word.
+    """
+    if order is None:
+        return "K"
+    found = order.upper() if isinstance(order, str) else ""
+    if found not in ("C", "F", "A", "K"):
+        raise errors.ShapeError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if found == "A" and of is not None:
+        return "F" if of.type.layout.is_f and not of.type.layout.is_c else "C"
+    return found
+
+
+def ordered(x: Tensor, order: str) -> Tensor:
+    """`x`, or a copy where "C" or "F" asks for another order in memory."""
+    layout, order = x.type.layout, memory_order(order, x)
+    if order == "K" or x.type.ndim == 0 or (layout.is_c if order == "C" else layout.is_f):
+        return x
+    return apply(R("copy"), x, order=order)  # type: ignore[no-any-return]
+
+
 def size_of(x: Any, free: bool = False) -> DimLike:
     """A size given by the user (int, NumPy integer, traced `py_int`) as a dim.
 
     Args:
-        free: -1 says that the size follows from the others (`reshape`): a traced number is taken to be -1, or not, by calls.
+        free: -1 says that the size follows from the others: whether a traced number is -1 is assumed.
     """
     kind = type(x)
     if kind is int:

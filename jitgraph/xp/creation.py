@@ -33,9 +33,11 @@ from jitgraph.xp.core import (
     axis_of,
     cast,
     make_full,
+    memory_order,
     mode_in,
     numpy_function,
     offset_of,
+    ordered,
     shape_of,
     size_of,
     tensor,
@@ -64,6 +66,9 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
 
 def full_of(mode: Mode, value: Any, shape: Shape, dtype: np.dtype, order: str = "C") -> Tensor:
     """A filled array in `mode`; a Python number that the dtype cannot hold is NumPy's OverflowError."""
+    order = memory_order(order)
+    if order not in ("C", "F"):
+        raise errors.ShapeError("only 'C' or 'F' order is permitted")
     if type(value) is not Tensor:
         value = np.asarray(value).astype(dtype)[()] if isinstance(value, np.generic) else np.asarray(value, dtype)
         value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
@@ -111,10 +116,18 @@ def full(
 
 def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> Tensor:
     t = tensor(a).type
-    mode = _mode(a, shape)
+    mode, order = _mode(a, shape), memory_order(order)
     sizes = t.shape if shape is None else shape_of(shape)
-    fortran = (order in ("K", "A") and t.layout.is_f and not t.layout.is_c) or order == "F"
-    return full_of(mode, value, sizes, _dtype(dtype, what, t.dtype), "F" if fortran and len(sizes) == t.ndim else "C")
+    wanted = _dtype(dtype, what, t.dtype)
+    axes = t.layout.order
+    if order == "K" and len(sizes) == t.ndim and list(axes) not in (sorted(axes), sorted(axes, reverse=True)):
+        from jitgraph.xp.shape import transpose
+
+        made = full_of(mode, value, tuple(sizes[k] for k in axes), wanted, "C")
+        return transpose(made, [axes.index(k) for k in range(t.ndim)])  # type: ignore[no-any-return]
+    turned = list(axes) == sorted(axes, reverse=True) and t.ndim > 1 and not t.layout.is_c
+    fortran = {"K": turned, "A": t.layout.is_f and not t.layout.is_c}.get(order, order == "F")
+    return full_of(mode, value, sizes, wanted, "F" if fortran and len(sizes) == t.ndim else "C")
 
 
 @numpy_function(np.zeros_like, views=True)
@@ -169,7 +182,7 @@ def array(
         object = object.copy()
         mode = _mode(object)
     if type(object) is Tensor:
-        result = _copied(object, dtype, order, bool(copy))
+        result = _copied(object, dtype, memory_order(order), bool(copy))
     elif isinstance(object, (list, tuple)) and mode_in(object) is not None:
         result = _nested(mode, object)
         if not result.type.layout.is_c:  # stacked arrays keep their order, nested lists have none
@@ -207,8 +220,13 @@ def _copied(x: Tensor, dtype: Any, order: str, copy: bool) -> Tensor:
         if dtype is None and x._storage.mode.name == "trace":
             return x
     if dtype is not None and np.dtype(dtype) != x.type.dtype:
-        return cast(x, dtype)  # type: ignore[no-any-return]
-    return apply(R("copy"), x, order="K" if order == "A" else order) if copy else x
+        return ordered(cast(x, dtype), _kept(order))
+    return apply(R("copy"), x, order=memory_order(order, x)) if copy else ordered(x, _kept(order))
+
+
+def _kept(order: str) -> str:
+    """Where `array` and `asarray` need not copy for the order's sake, "A" takes any."""
+    return "K" if order == "A" else order
 
 
 def _nested(mode: Mode, items: Sequence[Any]) -> Tensor:
@@ -234,18 +252,12 @@ def _nested(mode: Mode, items: Sequence[Any]) -> Tensor:
 def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
 ) -> Any:
+    order = _kept(memory_order(order)) if copy is not True else memory_order(order)
     if type(a) is Tensor and copy is not True:
         if dtype is not None and np.dtype(dtype) != a.type.dtype:
-            return cast(array_tensor(a), dtype)
-        return array_tensor(a) if order in (None, "K", "A") else _ordered(array_tensor(a), order)
-    return array(a, dtype, order=order or "K")
-
-
-def _ordered(x: Tensor, order: str) -> Tensor:
-    layout = x.type.layout
-    if (layout.is_c if order == "C" else layout.is_f) or x.type.ndim == 0:
-        return x
-    return apply(R("copy"), x, order=order)  # type: ignore[no-any-return]
+            return ordered(cast(array_tensor(a), dtype), order)
+        return ordered(array_tensor(a), order)
+    return array(a, dtype, order=order)
 
 
 @numpy_function(np.ascontiguousarray, views=True, creates=True)
@@ -255,12 +267,12 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
         from jitgraph.xp.shape import reshape_to
 
         return reshape_to(x, (1,))
-    return _ordered(x, "C")
+    return ordered(x, "C")
 
 
 @numpy_function(np.asfortranarray, views=True, creates=True)
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    return _ordered(asarray(a, dtype), "F")
+    return ordered(asarray(a, dtype), "F")
 
 
 @numpy_function(np.copy)

@@ -8,8 +8,10 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import DimLike
+from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, dim_tensor, is_writable, read
+from jitgraph.tensor import Tensor, dim_tensor, is_writable, read, view_of
 from jitgraph.xp.core import (
     EXPORTS,
     NUMPY_TABLE,
@@ -22,7 +24,7 @@ from jitgraph.xp.core import (
     size_of,
     tensor,
 )
-from jitgraph.xp.creation import arange, array, ascontiguousarray, asfortranarray, diag, ones
+from jitgraph.xp.creation import arange, array, ascontiguousarray, asfortranarray, diag, full_of
 from jitgraph.xp.elementwise import isfinite, multiply, where
 from jitgraph.xp.indexing import getitem
 from jitgraph.xp.joining import concatenate, vstack
@@ -54,6 +56,11 @@ def _axis_and_array(arr: Any, axis: Any, what: str) -> tuple[Tensor, int]:
     return x, axis_of(axis, x.type.ndim, what)
 
 
+def like_source(made: Any, x: Tensor) -> Any:
+    """A new array in the memory order that NumPy gives it: Fortran's where `x` has that, else C."""
+    return asfortranarray(made) if is_fortran(x) else made
+
+
 def _slices(x: Tensor, axis: int, part: slice) -> Any:
     return getitem(x, (slice(None),) * axis + (part,))
 
@@ -73,7 +80,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     while new.type.ndim < x.type.ndim:
         new = getitem(new, None)
     new = moveaxis(new, 0, k)  # a scalar index inserts along the first axis of the values
-    return concatenate([_slices(x, k, slice(None, at)), _fitted(new, x, k), _slices(x, k, slice(at, None))], axis=k)
+    pieces = [_slices(x, k, slice(None, at)), _fitted(new, x, k), _slices(x, k, slice(at, None))]
+    return like_source(concatenate(pieces, axis=k), x)
 
 
 def _example(mode: Any, n: Any) -> Any:
@@ -112,7 +120,7 @@ def _insert_many(arr: Any, x: Tensor, obj: Any, values: Any, axis: Any, k: int) 
         row = 0 if count == 1 else int(number)
         pieces.append(_slices(new, k, slice(row, row + 1)))
         start = stop
-    return concatenate([*pieces, _slices(x, k, slice(start, None))], axis=k)
+    return like_source(concatenate([*pieces, _slices(x, k, slice(start, None))], axis=k), x)
 
 
 @numpy_function(np.delete)
@@ -127,12 +135,12 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
                 f"index {at} is out of bounds for axis {k} with size {n if isinstance(n, int) else _example(mode, n)}"
             )
         tail = slice(at + 1, None) if at != -1 else slice(0, 0)
-        return concatenate([_slices(x, k, slice(None, at)), _slices(x, k, tail)], axis=k)
+        return like_source(concatenate([_slices(x, k, slice(None, at)), _slices(x, k, tail)], axis=k), x)
     if isinstance(obj, slice) and obj.step in (None, 1) and _is_plain(obj.start) and _is_plain(obj.stop):
         start = obj.start or 0
         tail = slice(0, 0) if obj.stop is None else slice(max(start, obj.stop), None)
-        return concatenate([_slices(x, k, slice(None, start)), _slices(x, k, tail)], axis=k)
-    keep = ones(n if isinstance(n, int) else dim_tensor(mode, n), np.bool_)
+        return like_source(concatenate([_slices(x, k, slice(None, start)), _slices(x, k, tail)], axis=k), x)
+    keep = full_of(mode, np.True_, (n,), np.dtype(np.bool_))
     places = tensor(obj, mode) if isinstance(obj, list | tuple | np.ndarray) else obj
     if type(places) is Tensor and not places.type.ndim and places.type.dtype.kind == "b":
         return _by_host("delete", arr, obj, axis)
@@ -194,13 +202,13 @@ def diagflat(v: Any, k: int = 0) -> Any:
 @numpy_function(np.kron)
 def kron(a: Any, b: Any) -> Any:
     mode = mode_in((a, b))
-    x, y = tensor(a, mode), tensor(b, mode)
+    x, y = array_tensor(a, mode), array_tensor(b, mode)  # Python numbers are arrays here: not weak
     if not x.type.ndim or not y.type.ndim:
         return multiply(x, y)
     ndim = max(x.type.ndim, y.type.ndim)
     p, q = ((1,) * (ndim - t.type.ndim) + t.type.shape for t in (x, y))
-    left = reshape_to(array_tensor(x), tuple(d for size in p for d in (size, 1)))
-    right = reshape_to(array_tensor(y), tuple(d for size in q for d in (1, size)))
+    left = reshape_to(x, tuple(d for size in p for d in (size, 1)))
+    right = reshape_to(y, tuple(d for size in q for d in (1, size)))
     return reshape_to(multiply(left, right), tuple(m * n for m, n in zip(p, q, strict=True)))
 
 
@@ -286,12 +294,27 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 @numpy_function(np.isfortran)
 def isfortran(a: Any) -> bool:
     """Whether memory is in Fortran order and not in C order too: its layout says so, under a guard on its sizes."""
+    return is_fortran(a)
+
+
+def is_fortran(a: Tensor) -> bool:
+    """`isfortran` of a Tensor of any mode."""
     t = a.type
     if t.ndim < 2 or not t.layout.is_f or t.layout.is_c:
         return False
     mode = a._storage.mode
     real = [d for d in t.shape if d != 1]
     return len(real) > 1 and not [d for d in real if not mode.decide(">", d, 1)]
+
+
+def _is_at_most(mode: Any, size: DimLike, count: DimLike) -> bool:
+    """A relation of sizes, by proof or guard; of sizes that are data by a check."""
+    try:
+        return bool(mode.decide("<=", size, count))
+    except Undecided:
+        text = "window shape cannot be larger than input array shape"
+        mode.check(mode.compare("le", size, count), "ValueError", text)
+        return True
 
 
 @numpy_function(np.lib.stride_tricks.sliding_window_view)
@@ -315,12 +338,13 @@ def sliding_window_view(
     made = source
     for k, size in zip(axes, sizes, strict=True):
         count = made.type.shape[k]
-        if not mode.decide("<=", size_of(size), count):
+        if not _is_at_most(mode, size_of(size), count):
             raise ValueError("window shape cannot be larger than input array shape")
-        starts = arange((count if isinstance(count, int) else dim_tensor(mode, count)) - size + 1)
+        starts = tensor(arange((count if isinstance(count, int) else dim_tensor(mode, count)) - size + 1), mode)
         made = moveaxis(EXPORTS["take"](made, getitem(starts, (slice(None), None)) + arange(size), axis=k), k + 1, -1)
     if isinstance(mode, TraceMode) and made is not source:
         mode.watch(made._storage, [source._storage])
+        return view_of(made, IndexMap.identity(made.type.shape), writable=False)
     return made
 
 

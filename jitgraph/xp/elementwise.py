@@ -23,10 +23,12 @@ from jitgraph.xp.core import (
     deliver,
     empty_result,
     mask_of,
+    memory_order,
     mode_in,
     np_kind,
     numpy_function,
     operand,
+    ordered,
     tensor,
 )
 from jitgraph.xp.operators import ufunc_power
@@ -127,12 +129,7 @@ def ufunc_result(result: Tensor, out: Any, kwargs: dict[str, Any]) -> Any:
         result = select_into(result, mask, out, casting)
     if out is not None:
         return deliver(result, out, casting)
-    order = kwargs.get("order", "K")
-    if order in ("C", "F") and result.type.ndim > 1:
-        layout = result.type.layout
-        if not (layout.is_c if order == "C" else layout.is_f):
-            return apply(R("copy"), result, order=order)
-    return result
+    return ordered(result, memory_order(kwargs.get("order", "K"), result))
 
 
 def _signature(ufunc: np.ufunc, kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
@@ -368,7 +365,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         half = EXPORTS["divide"](x, float(power))
         return deliver(cast(multiply(rint(half), float(power)), x.type.dtype), out)
     if x.type.dtype.kind == "c":  # each part on its own
-        parts = (round_of(part(x), decimals) for part in (real_of, imag_of))
+        parts = (round_(part(x), decimals) for part in (real_of, imag_of))
         return deliver(np_kind(apply(R("with_imag"), cast(next(parts), x.type.dtype), next(parts))), out)
     if decimals == 0:
         return rint(x, out=out)
@@ -377,7 +374,6 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return second(rint(first(x, power)), power, out=out)
 
 
-round_of = round_
 EXPORTS["around"] = EXPORTS["round"] = EXPORTS.pop("round_")
 
 

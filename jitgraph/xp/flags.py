@@ -85,6 +85,8 @@ class Flags:
     def _is_dense_by_size(self, layout: Layout) -> bool:
         """Whether memory that lies in another order is contiguous all the same, for its sizes are 0 or 1."""
         sizes = [d for d in self._x.type.shape if d != 1]
+        if any(self._mode.decide("==", d, 0) for d in sizes):
+            return True
         if all(self._mode.decide(">", d, 1) for d in sizes):
             if len(sizes) < 2 and layout.is_dense:
                 return True

@@ -83,7 +83,9 @@ NAMES = [
 ]
 
 
-def _function(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def hosted(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function `original` for this namespace."""
+
     def function(*args: Any, **kwargs: Any) -> Any:
         if mode_in((args, tuple(kwargs.values()))) is None and current_mode() is None:
             return original(*args, **kwargs)
@@ -157,4 +159,4 @@ def export() -> None:
     for name in NAMES:
         original = getattr(np, name, None)
         if original is not None and name not in EXPORTS:
-            EXPORTS[name] = _function(name, original)
+            EXPORTS[name] = hosted(name, original)

@@ -143,8 +143,10 @@ def integer_index(mode: Mode, index: Any, size: DimLike, axis: int, wide: Shape 
     Args:
         wide: what it is broadcast to, if that may be empty where the index is not: then nothing is indexed.
     """
-    if type(index) is Tensor and index._dim is SAFE:
-        return index
+    if type(index) is Tensor:
+        mark: Any = index._dim
+        if mark is SAFE or (type(mark) is Below and _fits(mode, mark.size, size)):
+            return index
     if not isinstance(mode, TraceMode):
         given = np.asarray(plain(index))
         given = given.astype(np.intp)
@@ -200,7 +202,21 @@ def _known_index(mode: TraceMode, index: Any) -> np.ndarray | None:
 
 
 class _Safe:
-    """Marks index arrays that are in range by construction."""
+    """Marks index arrays that are in range, of the array that they are made for, by construction."""
+
+
+class Below:
+    """Marks index arrays whose elements are not negative and below a size: positions in an axis of that size."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: DimLike) -> None:
+        self.size = size
+
+
+def _fits(mode: Mode, size: DimLike, other: DimLike) -> bool:
+    """Whether one size is surely at most another."""
+    return size == other or (isinstance(mode, TraceMode) and mode.builder.prove("<=", size, other) is True)
 
 
 SAFE: Any = _Safe()
@@ -376,9 +392,10 @@ def nonzero(a: Any, known: DimLike | None = None) -> Any:
         count = count_of(mode, x) if known is None else known
     results = mode.apply(R("nonzero"), [read(x)], {"size": count})
     found = []
-    for r in results:
+    for r, size in zip(results, x.type.shape, strict=True):
         t = wrap(mode, r)
-        t._dim = SAFE
+        mark: Any = Below(size)
+        t._dim = mark
         found.append(t)
     return tuple(found)
 

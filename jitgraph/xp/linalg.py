@@ -115,7 +115,7 @@ def _for_blas(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
     Source: `cblas_matrixproduct`: strides that are negative or zero, and matrices with gaps.
     """
-    if x.type.dtype.kind != "f" or y.type.dtype != x.type.dtype or not isinstance(x._storage.mode, TraceMode):
+    if x.type.dtype.kind not in "fc" or y.type.dtype != x.type.dtype or not isinstance(x._storage.mode, TraceMode):
         return x, y
     return _blas_operand(x), _blas_operand(y)
 
@@ -155,7 +155,13 @@ def inner(a: Any, b: Any, /) -> Any:
 @numpy_function(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
     _, x, y = _pair(a, b)
-    return product_of(conjugate_of(_flat(x)), _flat(y), "vdot")
+    first, second = _flat(x), _flat(y)
+    if first.type.layout.negative and first.type.dtype.kind == "c" and first.type.dtype == second.type.dtype:
+        if sizes_agree(
+            first._storage.mode, first.type.shape[0], second.type.shape[0], "vdot: sizes {0} and {1} differ"
+        ):
+            return apply(R("vdot"), first, second)
+    return product_of(conjugate_of(first), second, "vdot")
 
 
 def _flat(x: Tensor) -> Tensor:

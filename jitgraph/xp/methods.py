@@ -110,7 +110,11 @@ def without_operator(func: Callable[..., Any], name: str, args: tuple[Any, ...],
         and any(type(x) is Tensor and x.requires_grad for x in (*args, *kwargs.values()))
     ):
         raise errors.GradientTypeError(
-            errors.describe(f"{name} has no gradient here", remedy="use x.numpy(), through which no gradient flows.")
+            errors.describe(
+                f"{name} has no gradient here",
+                remedy="use x.numpy(), through which no gradient flows, or differentiate a jitted function: where NumPy "
+                "writes this one in Python, it is traced there.",
+            )
         )
     return call_numpy(func, name, args, kwargs, tensors=True)
 
@@ -160,7 +164,9 @@ def partition(x: Tensor, kth: Any, axis: int = -1, kind: str = "introselect", or
         plain(x).partition(unwrap(kth), axis, kind, order)
         return
     placing.target_of(x, "partition")
-    assign(x, np.partition(x, kth, axis, kind, order))
+    array: Any = x
+    made: Any = np.partition(array, kth, axis, kind, order)  # type: ignore[call-overload]
+    assign(x, made)
 
 
 def copy(x: Tensor, order: str = "C") -> Any:
@@ -300,8 +306,8 @@ FRONT = SimpleNamespace(
     set_flat=set_flat, partition=partition, flat_getitem=placing.flat_getitem, flat_setitem=placing.flat_setitem, compress=compress, choose=choose, nonzero=indexing.nonzero, put=put, trace=linalg.trace,
     round=EXPORTS["round"],
     is_integer=is_integer, as_integer_ratio=_python_method("as_integer_ratio"), hex=_python_method("hex"),
-    bit_length=_python_method("bit_length"),
-    bit_count=_python_method("bit_count"),
+    bit_length=bits.bit_length,
+    bit_count=bits.bit_count,
 )  # fmt: skip
 for _name in METHODS:
     if not hasattr(FRONT, _name):

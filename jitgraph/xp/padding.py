@@ -9,8 +9,9 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, assign, dim_tensor
-from jitgraph.xp.core import EXPORTS, array_tensor, mode_in, numpy_function, tensor
-from jitgraph.xp.creation import arange, empty
+from jitgraph.xp.core import EXPORTS, array_tensor, mode_in, numpy_function, size_of, tensor
+from jitgraph.xp.creation import arange, full_of
+from jitgraph.xp.editing import is_fortran, like_source
 from jitgraph.xp.elementwise import clip
 from jitgraph.xp.indexing import getitem
 from jitgraph.xp.selecting import take
@@ -45,10 +46,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
                 raise errors.ShapeError("index can't contain negative values")
     if mode in ("constant", "empty"):
         return _surrounded(x, widths, _pairs(options.get("constant_values", 0), ndim, "constant_values"))
+    made = x
     for axis, (left, right) in enumerate(widths):
         if isinstance(left, Tensor) or isinstance(right, Tensor) or left or right:
-            x = _gathered(x, axis, left, right, mode)
-    return x if x._storage is not array_tensor(array)._storage else _surrounded(x, widths, widths)
+            made = _gathered(made, axis, left, right, mode)
+    return _surrounded(x, widths, widths) if made is x else like_source(made, x)
 
 
 def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
@@ -90,7 +92,8 @@ def _surrounded(x: Tensor, widths: list[tuple[Any, Any]], values: list[tuple[Any
     mode = x._storage.mode
     sizes = [d if isinstance(d, int) else dim_tensor(mode, d) for d in x.type.shape]
     shape = tuple(left + size + right for size, (left, right) in zip(sizes, widths, strict=True))
-    out: Tensor = empty(shape, x.type.dtype)
+    zero = np.zeros((), x.type.dtype)[()]
+    out = full_of(mode, zero, tuple(size_of(d) for d in shape), x.type.dtype, "F" if is_fortran(x) else "C")
     middle = [slice(left, left + size) for size, (left, _) in zip(sizes, widths, strict=True)]
     assign(getitem(out, (*middle, ...)), x)
     for axis, (left, right) in enumerate(widths):

@@ -160,7 +160,7 @@ def write_flat(x: Tensor, index: Tensor, values: Tensor) -> None:
 
 def flat_value(x: Tensor) -> Tensor:
     """The elements in C order: a view of `x`, or computed where they are read."""
-    return reshape_to(x, (product(x.type.shape),))  # type: ignore[no-any-return]
+    return reshape_to(x, (product(x.type.shape),))
 
 
 def flat_getitem(x: Tensor, key: Any) -> Any:
@@ -423,7 +423,7 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, b: Any = None) -> None:
         raise errors.DTypeError("first operand must be array")
     x = target_of(a, f"{ufunc.__name__}.at")
     if m is EAGER:
-        ufunc.at(plain(x), unwrap(indices), *(() if b is None else (unwrap(b),)))  # type: ignore[arg-type]
+        ufunc.at(plain(x), unwrap(indices), *(() if b is None else (unwrap(b),)))
         return
     if ufunc.nout > 1:
         raise errors.ShapeError("Only single output ufuncs supported at this time")

@@ -11,8 +11,9 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
+from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply
+from jitgraph.tensor import Tensor, apply, view_of
 from jitgraph.xp.core import (
     EXPORTS,
     R,
@@ -22,6 +23,7 @@ from jitgraph.xp.core import (
     axis_of,
     cast,
     deliver,
+    mask_of,
     np_kind,
     numpy_function,
     product,
@@ -71,7 +73,7 @@ def loop_dtype(ufunc: np.ufunc, x: Tensor, dtype: Any, out: Any) -> np.dtype:
         found = ufunc.resolve_dtypes((first, x.type.dtype, None), reduction=True, casting="unsafe", **chosen)
     except TypeError as error:
         raise errors.DTypeError(str(error)) from None
-    return found[1]  # type: ignore[no-any-return]
+    return found[1]
 
 
 def start_value(initial: Any, x: Tensor, dtype: np.dtype) -> Tensor:
@@ -86,6 +88,16 @@ def start_value(initial: Any, x: Tensor, dtype: np.dtype) -> Tensor:
     packed = np.zeros((), dtype)
     packed[()] = initial
     return tensor(packed[()], mode)
+
+
+def converted(x: Tensor, dtype: np.dtype) -> Tensor:
+    """`x` in the dtype of a loop: NumPy's iterators cast on the way, so broadcast axes stay broadcast."""
+    if x.type.dtype == dtype or not x.type.layout.zero:
+        return cast(x, dtype)  # type: ignore[no-any-return]
+    shape, zero = x.type.shape, x.type.layout.zero
+    once = tuple(1 if k in zero else d for k, d in enumerate(shape))
+    axes = tuple(AxisMap(0) if k in zero else AxisMap(0, 1, k) for k in range(len(shape)))
+    return stretched(cast(view_of(x, IndexMap(once, axes)), dtype), shape)
 
 
 def target_of(out: Any) -> Tensor | None:
@@ -109,7 +121,7 @@ def rounds_between(out: Any, dtype: np.dtype) -> np.dtype | None:
     target = target_of(out)
     if target is None or target.type.dtype == dtype or dtype.kind not in "fc":
         return None
-    return target.type.dtype  # type: ignore[no-any-return]
+    return target.type.dtype
 
 
 def mask_for(where: Any, x: Tensor) -> Tensor | None:
@@ -121,11 +133,7 @@ def mask_for(where: Any, x: Tensor) -> Tensor | None:
     """
     if where is True or not given(where):
         return None
-    mask = array_tensor(where, x._storage.mode)
-    if mask.type.dtype.kind != "b":
-        raise errors.DTypeError(
-            f"Cannot cast array data from dtype('{mask.type.dtype}') to dtype('bool') according to the rule 'safe'"
-        )
+    mask = array_tensor(mask_of(where, x._storage.mode))
     if mask.type.ndim > x.type.ndim:
         raise errors.ShapeError("input operand has more dimensions than allowed by the axis remapping")
     return stretched(mask, x.type.shape)
@@ -154,8 +162,11 @@ def reduce_with(
     if mask is None and not starts and (ufunc.identity is None or initial is None):
         _require_elements(x, axes, ufunc.__name__)
     final = dtype if dtype is not None else loop_dtype(ufunc, x, None, None)
-    if dtype is not None and dtype.kind != "b" and not (additive and dtype.kind in "fc"):
-        x = cast(x, dtype)
+    if additive and final.kind == "b":  # asked for: sums of bools are "or", products "and"
+        record, additive = {"reduce_sum": "reduce_any", "reduce_prod": "reduce_all"}[record], False
+    truths = final.kind == "b" and record not in ("reduce_max", "reduce_min")
+    if dtype is not None and not truths and not (additive and dtype.kind in "fc"):
+        x = converted(x, dtype)
     first = start_value(initial, x, final) if starts else None
     if not x.type.ndim:
         if mask is None and not starts:
@@ -168,7 +179,7 @@ def reduce_with(
     operands = [x]
     kept = rounds_between(out, final) if additive else None
     if kept is not None:
-        operands = [cast(x, final), first if first is not None else final.type(ufunc.identity)]
+        operands = [converted(x, final), first if first is not None else final.type(ufunc.identity)]
         operands += [mask] if mask is not None else []
         function = "add" if record == "reduce_sum" else "mul"
         return deliver(apply(R("fold"), *operands, function=function, into=kept, **attrs), out, "unsafe")
@@ -183,6 +194,8 @@ def reduce_with(
     if additive and first is not None:
         operands.append(first)
     result = apply(R(record), *operands, **attrs)
+    if additive and final.kind in "iu":
+        result = cast(result, final)  # what wraps may wrap at the end
     if first is not None and not additive:
         result = apply(R({"reduce_max": "maximum", "reduce_min": "minimum"}.get(record, ufunc.__name__)), result, first)
     return deliver(result, out, "unsafe")

@@ -16,7 +16,7 @@ from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
 from jitgraph.ir.graph import Value
-from jitgraph.modes import TraceMode
+from jitgraph.modes import TraceMode, constant_of
 from jitgraph.tensor import Ratio, Tensor, dim_tensor, lift, read, wrap
 from jitgraph.xp import complexes
 from jitgraph.xp.core import NUMPY_TABLE, R, as_kind, cast, mode_in, tensor
@@ -603,3 +603,39 @@ def _better(mode: TraceMode, record: str, a: Any, b: Any) -> Any:
 
 
 max_, min_ = _pick("max"), _pick("min")
+
+
+# --- lists of numbers
+
+
+def element(items: list[Any] | tuple[Any, ...], index: Tensor) -> Any:
+    """`items[index]` of a list or tuple: by a traced index only of numbers of one kind, as from an array of them."""
+    mode = index._storage.mode
+    if not isinstance(mode, TraceMode) or dim_of(index) is not None or index.type.shape or not items:
+        return items[index]  # type: ignore[index]  # Python asks for the value
+    if index.type.dtype.kind not in "iub" or constant_of(read(index)) is not None:
+        return items[index]  # type: ignore[index]
+    kinds = {_kind_of(x) for x in items}
+    if len(kinds) > 1 or None in kinds:
+        if index.type.is_python:  # an argument may become part of the specialisation
+            return items[index]  # type: ignore[index]
+        mode.fail(
+            "a list is indexed by a traced integer, and its elements are not numbers of one kind",
+            "use np.where or an `if`, or make the index static.",
+        )
+    table = NUMPY_TABLE[np.array](list(items))
+    found = tensor(table, mode)[_whole(mode, index)]
+    kind = kinds.pop()
+    return as_kind(found, kind[0]) if kind is not None and kind[0] != "array" else found
+
+
+def _kind_of(x: Any) -> tuple[str, Any] | None:
+    """Scalar kind and dtype; None for what is no number, or does not fit in 64 bits."""
+    if type(x) is Tensor:
+        return None if x.type.shape or x.type.kind == "array" else (x.type.kind, x.type.dtype)
+    if isinstance(x, np.generic):
+        return ("np_scalar", x.dtype) if x.dtype.kind in "biufc" else None
+    if type(x) is int and not -(2**63) <= x < 2**63:
+        return None
+    kind = {bool: "py_bool", int: "py_int", float: "py_float"}.get(type(x))
+    return None if kind is None else (kind, None)

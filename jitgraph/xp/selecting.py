@@ -26,7 +26,7 @@ from jitgraph.xp.core import (
     shape_of,
     tensor,
 )
-from jitgraph.xp.indexing import SAFE, getitem, integer_index, nonzero
+from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, nonzero
 from jitgraph.xp.placing import no_elements, positions, write_flat
 from jitgraph.xp.shape import broadcast_to, ravel, reshape_to, transpose
 from jitgraph.xp.writes import setitem
@@ -461,9 +461,10 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
         left = EXPORTS["floor_divide"](left, by)
     if axes:
         found.append(EXPORTS["positive"](left) if left is index else left)
-    for t in found:
-        if type(t) is Tensor:
-            t._dim = SAFE if t.type.ndim else t._dim
+    for t, d in zip(found, axes, strict=False):
+        if type(t) is Tensor and t.type.ndim:
+            mark: Any = Below(d)
+            t._dim = mark
     return tuple(found[::-1] if order == "C" else found)
 
 

@@ -33,9 +33,11 @@ from jitgraph.xp.core import (
     axes_of,
     axis_of,
     cast,
+    memory_order,
     mode_in,
     numpy_function,
     offset_of,
+    ordered,
     product,
     shape_of,
     sizes_agree,
@@ -145,6 +147,9 @@ def _quotient(mode: Mode, total: DimLike, rest: DimLike) -> DimLike | None:
 @numpy_function(np.reshape, views=True)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     x = view_tensor(a)
+    order = memory_order(order)
+    if order == "K":
+        raise errors.ShapeError("order 'K' is not permitted for reshaping")
     result = reshape_to(x, shape_of(shape if shape is not None else newshape, free=True), order)
     if _is_scalar(a) and not result.type.shape:
         return a
@@ -156,7 +161,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
 
 @numpy_function(np.ravel, views=True)
 def ravel(a: Any, order: str = "C") -> Any:
-    x = view_tensor(a)
+    x, order = view_tensor(a), memory_order(order)
     layout = x.type.layout
     if order == "A":
         order = "F" if layout.is_f and not layout.is_c else "C"
@@ -517,11 +522,12 @@ def converted(
         )
     if x.type.is_python:
         x = as_kind(x, "np_scalar")
+    order = memory_order(order)
     if x.type.dtype != wanted:
-        return cast(x, wanted)
+        return ordered(cast(x, wanted), order)
     if x.type.kind != "array" or not copy:
-        return x
-    return apply(R("copy"), x, order="K" if order == "A" else order)
+        return ordered(x, order)
+    return apply(R("copy"), x, order=memory_order(order, x))
 
 
 def as_value(x: Tensor) -> Tensor:

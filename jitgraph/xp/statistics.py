@@ -11,11 +11,12 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode, shape_text
-from jitgraph.tensor import Tensor, dim_tensor, lift
+from jitgraph.tensor import Tensor, apply, dim_tensor, lift
 from jitgraph.xp.accumulate import cumprod, cumsum
-from jitgraph.xp.complexes import imag_of, real_of
+from jitgraph.xp.complexes import conjugate_of, imag_of, real_of
 from jitgraph.xp.core import (
     EXPORTS,
+    R,
     array_tensor,
     as_kind,
     axes_of,
@@ -56,6 +57,8 @@ def _count(x: Tensor, axes: Sequence[int], mask: Any, keep: bool) -> Any:
 
 def _divide_by(total: Tensor, count: Any, dtype: Any) -> Tensor:
     """total / count by an `intp` scalar or array, cast to `dtype`: float32 is divided in float64, as in NumPy."""
+    if type(count) is Tensor and count.type.ndim > 1 and count.type.layout != total.type.layout:
+        return divide(total, count, out=total, casting="unsafe")  # type: ignore[no-any-return]  # its order stays
     result = divide(total, _divisor(total, count))
     return result if result.type.dtype == dtype else cast(result, dtype)  # type: ignore[no-any-return]
 
@@ -231,7 +234,7 @@ def _weights(x: Tensor, w: Tensor, axis: Any) -> Tensor:
     ):
         raise errors.ShapeError(f"{message[:-1]}: {shape_text(w.type.shape)}")
     w = transpose(array_tensor(w), tuple(int(k) for k in np.argsort(axes)))
-    return reshape_to(w, tuple(d if k in axes else 1 for k, d in enumerate(shape)))  # type: ignore[no-any-return]
+    return reshape_to(w, tuple(d if k in axes else 1 for k, d in enumerate(shape)))
 
 
 # --- without NaN: the sequence of operations of numpy.lib._nanfunctions_impl
@@ -241,6 +244,12 @@ def _without_nan(x: Tensor, value: float) -> tuple[Tensor, Tensor | None]:
     """`x` with `value` for NaN, and where NaN was; the latter None for what has no NaN."""
     if x.type.dtype.kind not in "fc":
         return x, None
+    if x.type.layout.zero:  # NumPy fills a copy, in which broadcast axes are the innermost ones
+        order = x.type.layout.order
+        back = tuple(int(k) for k in np.argsort(order))
+        filled, mask = _without_nan(apply(R("copy"), transpose(x, order), order="C"), value)
+        assert mask is not None
+        return transpose(filled, back), transpose(mask, back)
     mask = EXPORTS["isnan"](x)
     filled = where_(mask, x.type.dtype.type(value), x)
     return (filled if x.type.ndim else as_kind(filled, x.type.kind)), mask
@@ -361,7 +370,7 @@ def _nan_variance(
         middle = _divide_by(total, _present(mask, axis, True, where), total.type.dtype)
     away = cast(subtract(x, middle), x.type.dtype)
     away = where_(mask, x.type.dtype.type(0), away)
-    squares = multiply(away, away)
+    squares = real_of(multiply(away, conjugate_of(away))) if away.type.dtype.kind == "c" else multiply(away, away)
     degrees = subtract(_present(mask, axis, keepdims, where), ddof)
     if _kept_in(out, squares, dtype) is not None:
         sum(squares, axis, dtype, out, keepdims, _MISSING, where)

@@ -43,7 +43,9 @@ def source(name: str, source_type: str, target_type: str, lanes: int, has_half: 
 
 
 def machine(has_half: bool) -> llvm.TargetMachine:
-    cpu, features = ("x86-64", "") if not has_half else (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    cpu, features = (
+        ("x86-64", "") if not has_half else (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    )
     if not llvm.get_process_triple().startswith("x86_64"):
         cpu, features = llvm.get_host_cpu_name(), ""
     return llvm.Target.from_default_triple().create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
@@ -59,7 +61,9 @@ def converter(name: str, source_type: str, target_type: str, lanes: int, has_hal
     engine = llvm.create_mcjit_compiler(module, machine(has_half))
     engine.finalize_object()
     _engines.append(engine)
-    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(engine.get_function_address("kernel"))
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
+        engine.get_function_address("kernel")
+    )
 
     def convert(x: np.ndarray) -> np.ndarray:
         y = np.empty(x.shape, TYPES[target_type][0])

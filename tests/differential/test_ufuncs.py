@@ -22,10 +22,14 @@ UFUNCS = sorted(
     {f for name in dir(np) if isinstance(f := getattr(np, name), np.ufunc) and f.signature is None},
     key=lambda f: f.__name__,
 )
-OPERATORS = {
-    name: getattr(operator, name)
-    for name in "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift eq ne lt le gt ge".split()
-}
+OPERATORS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
+        operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.eq, operator.ne,
+        operator.lt, operator.le, operator.gt, operator.ge,
+    )
+}  # fmt: skip
 #: The sign of a zero among equals is not promised.
 FREE_ZERO = {np.maximum, np.minimum, np.fmax, np.fmin}
 
@@ -66,6 +70,11 @@ def compiled(functions: list[Any], args: tuple[Any, ...], numerics: str) -> list
     return jg.jit(many, numerics=numerics)(*args)  # type: ignore[no-any-return, call-overload]
 
 
+def part(ufunc: np.ufunc, start: int) -> Any:
+    """The ufunc of its own operands among all."""
+    return lambda *xs: ufunc(*xs[start : start + ufunc.nin])
+
+
 def operands_of(ufunc: np.ufunc, code: str, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     x, y = (numbers(rng, np.dtype(code), 90) for _ in range(2))
     if ufunc is np.ldexp:
@@ -92,9 +101,7 @@ def test_every_ufunc(code: str, numerics: str) -> None:
     for nin in (1, 2):
         chosen = [k for k in kept if k[0].nin == nin]
         flat = [x for _, args, _ in chosen for x in args]
-        functions = [
-            (lambda f, at: lambda *xs: f(*xs[at : at + f.nin]))(f, nin * i) for i, (f, _, _) in enumerate(chosen)
-        ]
+        functions = [part(ufunc, nin * i) for i, (ufunc, _, _) in enumerate(chosen)]
         for (ufunc, args, expected), found in zip(chosen, compiled(functions, tuple(flat), numerics), strict=True):
             what = f"{ufunc.__name__} of {code}"
             if numerics == "numpy" or np.asarray(expected[0]).dtype.kind != "f":
@@ -102,7 +109,9 @@ def test_every_ufunc(code: str, numerics: str) -> None:
             elif isinstance(expected, np.ndarray):
                 assert found.dtype == expected.dtype, what
                 with np.errstate(all="ignore"):
-                    wide = ufunc(*(x.astype("f8") if x.dtype.kind == "f" and ufunc is not np.spacing else x for x in args))
+                    wide = ufunc(
+                        *(x.astype("f8") if x.dtype.kind == "f" and ufunc is not np.spacing else x for x in args)
+                    )
                 true = wide if code in "ef" and ufunc is not np.nextafter else expected
                 distance = np.where(found == expected, 0.0, ulp_distance(found, true, found.dtype))
                 assert distance.max() <= 3, what
@@ -163,7 +172,7 @@ def test_promotion_of_all_kinds(seed: int) -> None:
             for (name, _, expected), found in zip(good, answers, strict=True):
                 assert_same(found, expected, f"{name}: {what}")
             for name, f, expected in bad[seed::6]:
-                answer = outcome(jg.jit(lambda *xs, g=form(f): g(*xs), numerics="numpy"), *args)
+                answer = outcome(jg.jit(form(f), numerics="numpy"), *args)
                 assert_same(answer, expected, f"{name}: {what}")
 
 

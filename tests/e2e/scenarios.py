@@ -35,7 +35,9 @@ def attempt(fn: Callable[..., Any], *args: Any, text: bool = True, **kwargs: Any
     except (jg.errors.TraceError, jg.errors.InternalError):
         raise
     except Exception as error:  # noqa: BLE001 - it is compared
-        return Raised(public_class(error) if type(error).__module__ != __name__ else type(error), str(error) if text else "")
+        return Raised(
+            public_class(error) if type(error).__module__ != __name__ else type(error), str(error) if text else ""
+        )
 
 
 def plain(fn: Any = None, **options: Any) -> Any:

@@ -3,7 +3,7 @@
 PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions too.
 """
 
-# ruff: noqa: S110, S311, SIM105, TRY301, TRY300, PLW0603, TRY002, TRY003, EM101, EM102, BLE001  # as users write
+# ruff: noqa: B006, DTZ005, F811, F821, ICN001, PTH123, Q000, RET504, TRY301
 
 import contextlib
 import datetime
@@ -105,7 +105,7 @@ def global_counter(jit):
 @stories.add
 def mutable_default_as_a_memo(jit):
     @jit
-    def f(x, memo={"n": 0}):  # noqa: B006
+    def f(x, memo={"n": 0}):
         memo["n"] += 1
         return x * memo["n"]
 
@@ -708,7 +708,11 @@ def errstate_raise(jit):
         with np.errstate(divide="raise", invalid="raise"):
             return x / y
 
-    yield attempt(f, X, X, text=False), attempt(f, X, np.zeros(5), text=False), attempt(f, np.zeros(5), np.zeros(5), text=False)
+    yield (
+        attempt(f, X, X, text=False),
+        attempt(f, X, np.zeros(5), text=False),
+        attempt(f, np.zeros(5), np.zeros(5), text=False),
+    )
 
 
 @stories.add
@@ -895,8 +899,8 @@ def names_bound_at_the_end_of_a_turn(jit):
     def f(x):
         for i in range(x.shape[0]):
             if i > 0:
-                x[i] += prev  # noqa: F821
-            prev = x[i]  # noqa: F841
+                x[i] += prev
+            prev = x[i]
         return x
 
     yield f(X.copy()), f(Y.copy())

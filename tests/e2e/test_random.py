@@ -1,6 +1,6 @@
 """Random numbers: NumPy's generators draw the same stream as in plain Python; `jg.random` by explicit keys."""
 
-# ruff: noqa: NPY002, S311  # as users write
+# ruff: noqa: B007, RUF007
 
 import random
 

@@ -1,5 +1,7 @@
 """Containers, objects and callables of every kind, as arguments, inside and as results."""
 
+# ruff: noqa: B006, B023, C416, PYI024, UP031, UP032  # as users write
+
 import collections
 import copy
 import dataclasses
@@ -13,7 +15,6 @@ import types
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 
 import jitgraph as jg
 from tests.e2e.scenarios import Scenarios, attempt, plain
@@ -400,7 +401,7 @@ def callables_as_arguments(jit):
     yield f(lambda x: x * 2, X)
     for k in (1.0, 2.0, 3.0):
         yield f(lambda x, k=k: x * k, X)
-        yield f(lambda x: x * k, X)  # noqa: B023
+        yield f(lambda x: x * k, X)
     m = Model(X)
     yield f(m, Y)
     yield f(m.forward, Y)
@@ -837,7 +838,13 @@ def counters_and_statistics(jit):
     @jit
     def f(x, names):
         count = collections.Counter(names)
-        return x * count["a"], count.most_common(1), math.sqrt(2.0) + math.pi, statistics.mean([1, 2, 3]), math.hypot(3, 4)
+        return (
+            x * count["a"],
+            count.most_common(1),
+            math.sqrt(2.0) + math.pi,
+            statistics.mean([1, 2, 3]),
+            math.hypot(3, 4),
+        )
 
     yield f(X, ("a", "b", "a"))
 
@@ -1092,7 +1099,7 @@ def objects_as_keys_and_ids(jit):
 @stories.add
 def mutable_defaults(jit):
     @jit
-    def f(x, seen=[]):  # noqa: B006
+    def f(x, seen=[]):
         seen.append(1)
         return x * len(seen)
 

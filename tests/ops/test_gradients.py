@@ -195,6 +195,16 @@ def test_reductions(name: str, axes: tuple[int, ...], keepdims: bool) -> None:
     both(name, [x], {"axes": axes, "keepdims": keepdims})
 
 
+@pytest.mark.parametrize("axes", [(0,), (0, 2)])
+def test_reductions_from_a_value_and_under_a_mask(axes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(9)
+    x, start, attrs = rng.standard_normal((2, 3, 4)), np.float64(1.5), {"axes": axes, "keepdims": False}
+    both("reduce_sum", [x, start], attrs, (0, 1))
+    both("reduce_sum", [x], {**attrs, "dtype": dtypes.F64})
+    both("reduce_prod", [x, start], attrs, (0, 1))
+    both("reduce_sum_where", [x, rng.random(x.shape) < 0.5, start], attrs, (0, 2))
+
+
 @pytest.mark.parametrize("zeros", [1, 2])
 def test_products_with_zeros(zeros: int) -> None:
     x = np.array([[2.0, 0.0, 3.0, 0.0 if zeros == 2 else 4.0], [1.0, 2.0, 3.0, 4.0]])

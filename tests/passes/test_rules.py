@@ -428,7 +428,7 @@ def _without_dead(graph):
 
 
 def test_every_rule_has_a_case() -> None:
-    rules = {name for s in RULE_SETS.values() for name in s.rules}
+    rules = {name for s in RULE_SETS.values() if s.name != "masks" for name in s.rules}  # those: see `test_masks`
     assert set(CASES) == rules
     assert all(rule.law for s in RULE_SETS.values() for rule in s.rules.values())
 

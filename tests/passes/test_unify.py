@@ -52,3 +52,21 @@ def test_inequalities_unify_nothing() -> None:
         }""",
         expect=SAME,
     )
+
+
+def test_a_view_that_is_the_whole_array_lies_as_it() -> None:
+    check_pass(
+        unify_sizes,
+        """
+        graph @f(%x: f64[n, k], %y: f64[m, k]:F) -> np.f64 where n >= 0, n != 1, m >= 0, m != 1, k >= 0, k != 1 if n == m {
+          %v = view %y {map = (d0: n, d1: k) -> (d0, d1)} : f64[n, k]:strided(order=[1, 0], breaks=[0])
+          %z = reduce_sum %v {axes = [0, 1], keepdims = false} : np.f64
+          return %z {mutates = []}
+        }""",
+        expect="""
+        graph @f(%x: f64[n, k], %y: f64[n, k]:F) -> np.f64 where n >= 0, n != 1, m = arg(1, 0), m >= 0, m != 1, k >= 0, k != 1 if n == m {
+          %v = view %y {map = (d0: n, d1: k) -> (d0, d1)} : f64[n, k]:F
+          %z = reduce_sum %v {axes = [0, 1], keepdims = false} : np.f64
+          return %z {mutates = []}
+        }""",
+    )

@@ -9,7 +9,7 @@ from jitgraph.ir.dims import evaluate
 from jitgraph.ir.interpret import Deoptimise, Evaluation
 from jitgraph.ir.types import IndexMap
 from jitgraph.ir.verifier import verify
-from jitgraph.specialise import replay_stores
+from jitgraph.specialise import chosen_order, replay_stores
 from jitgraph.tensor import view_array
 from jitgraph.tracing import CallSpec, TraceOptions, call_key
 from jitgraph.tracing.capture import trace
@@ -85,7 +85,8 @@ class Jit:
             np.asarray(arguments[number])[...] = value
         env = run.symbols
         results = [None] * len(graph.results)
-        order = sorted(range(len(results)), key=lambda k: graph.results[k].how == "view_of_result")
+        wanted = max([known.out_tree.count, *(r.first + r.count for r in known.replays)])
+        order = chosen_order(graph.results, range(wanted), fresh)
         for k in order:
             r = graph.results[k]
             if r.how == "fresh":
@@ -96,6 +97,8 @@ class Jit:
                 results[k] = self.view(arguments[r.index], r.steps, env)
             elif r.how == "view_of_result":
                 results[k] = self.view(results[r.index], r.steps, env)
+            elif r.how == "choice":
+                results[k] = results[r.steps[0 if fresh[r.index] else 1]]
             elif r.how == "dim":
                 results[k] = evaluate(r.dim, env)
             else:

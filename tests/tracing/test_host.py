@@ -308,3 +308,43 @@ def test_polynomial_objects():
         np.poly1d([1.0, 2.0]),
     )
     assert_equal(*twice(lambda x: (poly(x), cheb(x), old(x)), A))
+
+
+def test_namespaces_of_linalg_and_fft():
+    def f(a):
+        return jg.linalg.inv(a), jg.linalg.norm(a), jg.fft.rfft(a)[0], jg.linalg.cross(a[0], a[1])
+
+    a = np.eye(3) * 2 + 1
+    assert_equal(jg.jit(f)(a)[:1], (np.linalg.inv(a),))
+    for got, wanted in zip(jg.jit(f)(a), f(a), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-14)
+    assert type(jg.linalg.inv(jg.Tensor(a))) is jg.Tensor
+
+
+def test_walks_over_positions():
+    def f(x):
+        total = 0.0
+        for i, j in np.ndindex(x.shape):
+            total += x[i, j] * (i - 2 * j)
+        for (i, j), v in np.ndenumerate(x):
+            total += v * i
+        return total
+
+    for shape in ((5, 4), (2, 2), (3, 0), (1, 3)):
+        x = np.random.default_rng(2).normal(size=shape)
+        got, wanted = twice(f, x)
+        assert type(got) is type(wanted)
+        np.testing.assert_allclose(got, wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda x: np.ma.masked_less(x, 0), "masked arrays"),
+        (lambda x: np.frompyfunc(lambda a: a, 1, 1)(x), "use np.vectorize"),
+        (lambda x: np.nditer(x), r"loop over x\.flat"),
+    ],
+)
+def test_what_is_refused_says_what_to_do(call, why):
+    with pytest.raises(errors.TraceError, match=why):
+        jg.jit(call)(np.ones(3))

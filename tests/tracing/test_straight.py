@@ -183,7 +183,7 @@ def test_static_arguments():
 
 def test_a_number_that_python_needs_is_baked_in_under_a_guard():
     def f(x, k):
-        return x * [1.0, 2.0, 3.0][k]
+        return x * [1.0, 2.0, 3][k]  # numbers of two kinds: no array of them
 
     f_ = check(f, (V, 1), (W, 1), (V, 2), traces=2)
     (made,) = f_.traces.values()

@@ -1,0 +1,46 @@
+"""Texts that show traced values: marks in their place, filled in when the text is the message of an error."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from jitgraph.tensor import Tensor
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.standins import Tracer
+
+_CONVERSION = re.compile(r"%(?:\((\w+)\))?([#0\- +]*)(\d*)(\.\d+)?([diouxXeEfFgGcrsa%])")
+
+
+def percent(tracer: Tracer, template: str, given: Any) -> Any:
+    """`template % given` with traced values; NotImplemented if there are none, or for what `format` cannot say."""
+    values = given if isinstance(given, tuple) else (given,)
+    if not any(type(x) is Tensor and x.is_traced for x in (given.values() if isinstance(given, dict) else values)):
+        return NotImplemented
+    rest = list(values)
+    out: list[str] = []
+    end = 0
+    for match in _CONVERSION.finditer(template):
+        out.append(template[end : match.start()])
+        end = match.end()
+        name, flags, width, precision, letter = match.groups()
+        if letter == "%":
+            out.append("%")
+            continue
+        x = given[name] if name else rest.pop(0)
+        if type(x) is not Tensor or not x.is_traced:
+            out.append(match.group().replace(f"({name})", "") % (x,))
+            continue
+        spec = f"{'<' if '-' in flags else ''}{'+' if '+' in flags else ''}{'0' if '0' in flags else ''}{width}"
+        if letter == "r":
+            out.append(repr(x))
+        elif letter == "s":
+            out.append(format(x, f"{spec}{precision or ''}"))
+        elif letter in "eEfFgG":
+            out.append(format(x, f"{spec}{precision or ''}{letter}"))
+        elif letter in "di" and x.type.dtype.kind in "iub":
+            out.append(format(x, f"{spec}d"))
+        else:
+            return NotImplemented
+    return "".join([*out, template[end:]])
