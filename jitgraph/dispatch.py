@@ -19,6 +19,7 @@ from jitgraph.cache.memory import Specialisations
 from jitgraph.compiler import Stages, apply_options
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
+from jitgraph.ir.layouts import extent
 from jitgraph.options import JitOptions
 from jitgraph.pytree import TreeDef
 from jitgraph.specialise import MISS, RUN_PLAIN, OtherPath, Plain, Specialisation
@@ -181,7 +182,7 @@ class Dispatcher:
         stages = Stages(captured.graph)
         leaves, _ = self.spec.flatten(args, kwargs)
         dynamic = captured.arguments(leaves, (args, kwargs))
-        sizes = {s.name: dynamic[s.arg].shape[s.axis] for s in captured.graph.symbols.values() if s.origin == "arg"}
+        sizes = {s.name: extent(dynamic[s.arg], s.axis) for s in captured.graph.symbols.values() if s.origin == "arg"}
         return explain(captured.graph, stages.final(), stages.program(), sizes, map(str, captured.guards_python))
 
     def signatures(self) -> list[str]:

@@ -176,6 +176,10 @@ class TraceMode:
         """Called after `storage` got a new version."""
         self.journal.append((storage, old))
 
+    def stride(self, argument: int, axis: int) -> Dim | None:
+        """The stride (bytes) of an axis of an argument, as a symbol for guards; None if there is no example of it."""
+        return None
+
     def watch(self, storage: Storage, sources: list[Storage]) -> None:
         """`storage` may be the memory of `sources`, as only the run knows: a traced function must write to neither."""
 

@@ -11,6 +11,7 @@ from jitgraph.compiler import Compiled, compile_graph
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, evaluate, symbol, symbols
 from jitgraph.ir.graph import Graph, Result
+from jitgraph.ir.layouts import extent
 from jitgraph.ir.transform import dims_of_attr
 from jitgraph.ir.types import IndexMap
 from jitgraph.pytree import unflatten
@@ -161,7 +162,7 @@ class Specialisation:
         return OtherPath((*self.path[:number], not self.path[number]))
 
     def _result(self, made: Sequence[Any], args: Sequence[Any], call: Call) -> Any:
-        env: Env = {name: args[arg].shape[axis] for name, arg, axis in self._sizes}
+        env: Env = {name: extent(args[arg], axis) for name, arg, axis in self._sizes}
         for name, slot in self._exported.items():
             env[name] = int(made[slot])
         leaves: list[Any] = [None] * len(self._recipes)

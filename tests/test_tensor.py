@@ -84,9 +84,9 @@ def test_functions_without_operator_run_in_numpy() -> None:
     assert type(np.sort(Tensor([3.0, 1.0]))) is Tensor
     np.testing.assert_array_equal(np.sort(Tensor([3.0, 1.0])).numpy(), [1, 3])
     np.testing.assert_array_equal(Tensor([3.0, 1.0]).argsort().numpy(), [1, 0])
-    assert np.hypot(Tensor([3.0]), 4.0).numpy() == [5.0]
-    with pytest.raises(GradientTypeError, match=r"np\.hypot has no gradient here"):
-        np.hypot(Tensor([3.0], requires_grad=True), 4.0)
+    assert np.unique(Tensor([3.0, 3.0])).numpy() == [3.0]
+    with pytest.raises(GradientTypeError, match=r"np\.unique has no gradient here"):
+        np.unique(Tensor([3.0], requires_grad=True))
 
 
 def test_augmented_assignment_to_a_plain_array() -> None:

@@ -44,6 +44,7 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike, evaluate
+from jitgraph.ir.layouts import extent
 from jitgraph.ir.scalar_eval import NumpyScalar
 from jitgraph.ops.reduction_plan import chunks_of
 
@@ -96,7 +97,7 @@ def run_program(
         InternalError: an access out of bounds, or what the primitives leave undefined.
     """
     with np.errstate(all="ignore"):
-        sizes = {symbol: int(args[slot].shape[axis]) for symbol, slot, axis in p.dims}
+        sizes = {symbol: extent(args[slot], axis) for symbol, slot, axis in p.dims}
         for relation, left, right in p.guards:
             if not _RELATIONS[relation](evaluate(left, sizes), evaluate(right, sizes)):
                 return None

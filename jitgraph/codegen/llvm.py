@@ -13,7 +13,7 @@ import numpy as np
 
 from jitgraph.abi import SLOT_BYTES, SLOT_DATA, SLOT_DIMS, SLOT_STRIDES, Status
 from jitgraph.codegen.assembler import Assembler, V
-from jitgraph.codegen.llvm_append import append_parts, emit_append
+from jitgraph.codegen.llvm_append import append_parts, emit_append, emit_append_by_turns
 from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_library, emit_set_result, load_scalar
 from jitgraph.codegen.llvm_control import emit_check, emit_for, emit_if, emit_while
 from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Memory
@@ -55,12 +55,13 @@ def _emit_bind(f: FunctionEmitter, s: Bind) -> None:
 
 
 def _emit_for(f: FunctionEmitter, s: For) -> None:
-    packs = f.lanes == 1 and f.target.has_masks and f.target.triple.startswith("x86_64")
-    parts = append_parts(s) if s.role == "append" and packs else None
-    if parts is not None:
+    parts = append_parts(s) if s.role == "append" and f.lanes == 1 else None
+    if parts is None:
+        emit_for(f, s)
+    elif f.target.has_masks and f.target.triple.startswith("x86_64"):
         emit_append(f, s, *parts)
     else:
-        emit_for(f, s)
+        emit_append_by_turns(f, s, *parts)
 
 
 HANDLERS: dict[type, Callable[[FunctionEmitter, Any], None]] = {
@@ -196,11 +197,12 @@ class ModuleEmitter:
         """`prepare`: sizes of the arguments, guards, sizes of the results and of the arena."""
         f = FunctionEmitter(self)
         a, dims = f.a, V("%dims", "ptr")
-        shapes: dict[int, V] = {}
+        shapes: dict[tuple[int, int], V] = {}
         for k, (symbol, slot, axis) in enumerate(p.dims):
-            if slot not in shapes:
-                shapes[slot] = a.load(a.gep(V("%args", "ptr"), slot * SLOT_BYTES + SLOT_DIMS, "i8"), "ptr", align=8)
-            size = a.load(a.gep(shapes[slot], 8 * axis, "i8"), I64, align=8)
+            field, k_th = (SLOT_DIMS, axis) if axis >= 0 else (SLOT_STRIDES, -1 - axis)
+            if (slot, field) not in shapes:
+                shapes[slot, field] = a.load(a.gep(V("%args", "ptr"), slot * SLOT_BYTES + field, "i8"), "ptr", align=8)
+            size = a.load(a.gep(shapes[slot, field], 8 * k_th, "i8"), I64, align=8)
             a.store(size, a.gep(dims, 8 * k, "i8"), align=8)
             f.bind(symbol, size)
         holds: V | None = None

@@ -1,8 +1,9 @@
 """`append` loops on lanes: under a mask, values are packed to the front of a vector and written behind those before.
 
 The loop carries one count. Its `If` binds the count to a symbol and stores at that place; behind it the count grows by
-the condition. What does not look so, and whatever else reads the place, runs turn by turn; so does all of it on CPUs
-that cannot pack lanes in one instruction.
+the condition. What does not look so, and whatever else reads the place, runs turn by turn. On CPUs that cannot pack
+lanes in one instruction all of it does, but without a branch, which would be mispredicted half of the time: where the
+condition fails the store goes to memory that nobody reads.
 """
 
 from __future__ import annotations
@@ -114,6 +115,43 @@ def emit_append(f: FunctionEmitter, s: For, before: list[Stmt], branch: If, plac
     a.add_incoming(count, total, latch)
     a.condbr(a.icmp("slt", following, upper), loop, done)
     body.leave()
+    f.close_level()
+    a.label(done)
+    f.values[carry.result.name] = a.phi([(start, outside), (total, latch)])
+
+
+def emit_append_by_turns(f: FunctionEmitter, s: For, before: list[Stmt], branch: If, place: str) -> None:
+    """The loop without lanes and without a branch."""
+    a = f.a
+    carry = s.carried[0]
+    lower, upper, start = f.dim(s.lower), f.dim(s.upper), f.operand(carry.init)
+    spare = f.alloca("i8", 16, align=16)
+    outside, done, run = a.block, a.fresh_label("append.done"), a.fresh_label("append")
+    a.condbr(a.icmp("slt", lower, upper), run, done)
+    a.label(run)
+    level = f.open_level(s)
+    preheader, loop = a.block, a.fresh_label("append.loop")
+    a.label(loop)
+    at = a.phi([(lower, preheader)])
+    count = a.phi([(start, preheader)])
+    f.bind(s.symbol, at)
+    f.values[carry.inner.name] = count
+    f.hoist_loads = None
+    f.chain = level.chain = [{}]
+    f.bind(place, count)
+    f.statements(before)
+    condition = f.operand(branch.condition)
+    f.statements([x for x in branch.then if not (isinstance(x, Store) or (isinstance(x, Bind) and x.symbol == place))])
+    for x in branch.then:
+        if isinstance(x, Store):
+            pointer = f.pointer(x.buffer, f.offset(x.buffer, x.index))
+            a.store(f.to_memory(f.operand(x.value)), a.select(condition, pointer, spare), align=1)
+    total = a.add(count, a.zext(condition, I64))
+    following = a.add(at, V("1", I64))
+    latch = a.block
+    a.add_incoming(at, following, latch)
+    a.add_incoming(count, total, latch)
+    a.condbr(a.icmp("slt", following, upper), loop, done)
     f.close_level()
     a.label(done)
     f.values[carry.result.name] = a.phi([(start, outside), (total, latch)])

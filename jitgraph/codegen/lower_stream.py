@@ -108,13 +108,14 @@ class _Stream:
     ) -> Sequence[Operand]:
         """One piece: split down to it, fill the buffer, add it up, join sums whose halves are both there."""
         b = self.b
+        following: Operand
         n, top = self.loop([n, top], lambda n, top: b.cmp("gt", n, Const(PIECE, dtypes.I64)), self.split)
         place, fill = self.loop(
             [place, fill],
             lambda place, fill: b.and_(b.cmp("lt", fill, n), b.cmp("lt", place, self.extent)),
             self.scan,
         )
-        made = self.sum_of(n)
+        made: Operand = self.sum_of(n)
         left = b.sub(fill, n)
         self.move(n, left)
         top, made = self.loop([top, made], self.waits, self.join)
@@ -133,7 +134,7 @@ class _Stream:
     def scan(self, place: Operand, fill: Operand) -> Sequence[Operand]:
         """Append the elements under the next part of the mask."""
         b, frame, group = self.b, self.frame, self.group
-        end = b.add(place, Const(SCAN, dtypes.I64))
+        end: Operand = b.add(place, Const(SCAN, dtypes.I64))
         end = b.select(b.cmp("lt", end, self.extent), end, self.extent)
         lower, upper = group.bind(place), group.bind(end)
         index = frame.index()

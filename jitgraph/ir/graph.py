@@ -187,7 +187,7 @@ class Symbol:
 
     Attributes:
         origin: "arg" (the size of an axis of an argument), "index" (of an enclosing loop) or "value" (bound by an op).
-        arg, axis: for "arg", whose size it is.
+        arg, axis: for "arg", whose size it is; axis -1 - k is the stride of axis k in bytes (see `ir.layouts.extent`).
         lower, upper: inclusive bounds that hold always.
         not_one: an argument's size of 1 is part of the specialisation key, so this is not 1.
         hint: an example value, used where capture has to choose under a guard.

@@ -17,6 +17,7 @@ from jitgraph import errors
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import Dim, DimLike, evaluate
 from jitgraph.ir.graph import Block, Graph, Op, Site, Value
+from jitgraph.ir.layouts import extent
 from jitgraph.ir.types import IndexMap, Layout, TensorType
 
 
@@ -154,7 +155,7 @@ class Evaluation:
             self.env[value] = x if value.type.kind == "array" else as_kind(x, value.type)
         for s in g.symbols.values():
             if s.origin == "arg":
-                self.symbols[s.name] = np.shape(self.env[g.args[s.arg]])[s.axis]
+                self.symbols[s.name] = extent(np.asarray(self.env[g.args[s.arg]]), s.axis)
         for value in g.args:
             expected = tuple(self.size(d) for d in value.type.shape)
             if np.shape(self.env[value]) != expected:

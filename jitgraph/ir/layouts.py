@@ -51,6 +51,11 @@ def layout_of(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> La
     return Layout((*order, *zero), tuple(reversed(breaks)), negative, zero)
 
 
+def extent(x: np.ndarray, axis: int) -> int:
+    """What a symbol of an argument stands for: the size of an axis, or for -1 - k the stride of axis k."""
+    return x.shape[axis] if axis >= 0 else x.strides[-1 - axis]
+
+
 def layout_of_array(x: np.ndarray) -> Layout:
     """The layout of an array, as part of its type."""
     flags = x.flags

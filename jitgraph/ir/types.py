@@ -259,8 +259,7 @@ class IndexMap:
         broken: set[int] = set()
         negative: list[int] = []
         zero = dict.fromkeys(k for k, d in enumerate(self.shape) if d != 1)
-        #: The stride of the last axis in `order`, in strides of the base axis at hand, as long as the base is gapless;
-        #: both without their signs.
+        #: The stride of the last axis in `order`, in strides of the base axis at hand, as long as the base is gapless.
         ratio: DimLike = 1
         gapless = True
         for position, base_axis in enumerate(base.layout.order):
@@ -269,21 +268,20 @@ class IndexMap:
                 continue
             m = self.axes[base_axis]
             ratio = ratio * base.shape[base_axis]
-            step = abs(m.step) if isinstance(m.step, int) else m.step
             if m.axis is None or self.shape[m.axis] == 1:
                 continue
             if m.axis in order:  # a diagonal: two base axes step together
                 at = order.index(m.axis)
                 broken.update(order[max(at - 1, 0) : at + 1])
                 continue
-            if order and not (gapless and ratio == self.shape[m.axis] * step):
+            if order and not (gapless and ratio == self.shape[m.axis] * m.step):
                 broken.add(order[-1])
             order.append(m.axis)
             zero.pop(m.axis, None)
-            ratio, gapless = step, True
+            ratio, gapless = m.step, True
             if (_sign(m.step) < 0) != (base_axis in base.layout.negative):
                 negative.append(m.axis)
-        if order and not (gapless and ratio == 1 and len(base.layout.order) - 1 not in base.layout.breaks):
+        if order and not (gapless and ratio in (1, -1) and len(base.layout.order) - 1 not in base.layout.breaks):
             broken.add(order[-1])
         placed = [*order, *zero]
         ndim = len(self.shape)

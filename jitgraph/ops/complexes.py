@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import cmath
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from jitgraph.errors import DTypeError
 from jitgraph.ir.opdef import Attrs, Infer, Signature
 from jitgraph.ir.types import Kind, Layout, TensorType, python_type
 from jitgraph.ops import pairs as on_pairs
-from jitgraph.ops.families import ELEMENTWISE, broadcast_layout, broadcast_shapes, define, unary
+from jitgraph.ops.families import ELEMENTWISE, broadcast_layout, broadcast_shapes, define, no_gradient, unary
 
 unary(
     "conj",
@@ -71,6 +70,13 @@ def _exchanged_infer(name: str) -> Infer:
     return infer
 
 
+def _part(name: str) -> Callable[[Any], Any]:
+    def evaluate(x: Any) -> Any:
+        return getattr(x, name)
+
+    return evaluate
+
+
 def _exchange(name: str) -> Callable[..., Any]:
     def evaluate(x: Any, part: Any) -> Any:
         made = np.array(np.broadcast_arrays(x, part)[0], np.result_type(x), order="K")
@@ -98,6 +104,7 @@ define(
     "A function of `cmath`, or `pow`, of Python's complex numbers: by Python itself.",
     _python_infer,
     _by_python,
+    vjp=no_gradient,
     traits=ELEMENTWISE,
     arity=-1,
 )
@@ -126,8 +133,9 @@ for _name, _read, _write, _what in (
         _name,
         f"The {_what} part.",
         _part_infer,
-        operator.attrgetter(_name),
+        _part(_name),
         lower=lambda s, x: x,
+        vjp=no_gradient,
         traits=ELEMENTWISE,
         pairs=_read,
     )
@@ -137,6 +145,7 @@ for _name, _read, _write, _what in (
         _exchanged_infer(f"with_{_name}"),
         _exchange(_name),
         lower=lambda s, x, part: x,
+        vjp=no_gradient,
         traits=ELEMENTWISE,
         arity=2,
         pairs=_write,

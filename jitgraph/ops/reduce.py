@@ -86,6 +86,16 @@ def _by_numpy_in(name: str) -> Callable[[Sequence[TensorType]], bool]:
     return has_half_or_complex
 
 
+def _worst(dtype: np.dtype, *, low: bool) -> Any:
+    """The extreme of nothing: the front end asks for it only to combine it with a value to start from."""
+    if dtype.kind in "fc":
+        return dtype.type(-np.inf if low else np.inf)
+    if dtype.kind == "b":
+        return np.bool_(not low)
+    info = np.iinfo(dtype)
+    return dtype.type(info.min if low else info.max)
+
+
 def _reduction(
     name: str,
     ufunc: np.ufunc,
@@ -104,7 +114,9 @@ def _reduction(
         return Signature((None if cast_to is not None else dtype, *(dtype for _ in initial)), (result,))
 
     def evaluate(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-        return ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims)
+        nothing = ufunc.identity is None and any(np.shape(x)[k] == 0 for k in axes)
+        given = {"initial": _worst(np.asarray(x).dtype, low=ufunc is np.maximum)} if nothing else {}
+        return ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims, **given)
 
     def evaluate_from(
         x: Any, initial: Any = None, *, axes: tuple[int, ...], keepdims: bool = False, dtype: Any = None

@@ -1,11 +1,14 @@
 """Operands of ops that have loops of their own are computed in these loops.
 
 `compress`, `packed_sum`, `argmax`, `argmin` and scatters read each element once, at the index at hand, but belong to no
-group of `fuse`. Elementwise operations that only such an op needs are taken into a kernel with it; those that others need too
-are computed twice if they are cheap, as a mask is (`x[x > 0]` counts, then selects): that is less than storing them.
+group of `fuse`. Elementwise operations that only such an op needs are taken into a kernel with it; those that others
+need too are computed twice if they are cheap, as a mask is (`x[x > 0]` counts, then selects): that is less than
+storing them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Block, Graph, Op, Value
@@ -48,6 +51,8 @@ class _Host:
             if base.producer is not None and is_free(base.producer):
                 return False
             self.written = storage_root(base)
+            if self.reads_what_is_written([v for k, v in enumerate(op.operands) if k != at]):
+                return False
         for k, value in enumerate(op.operands):
             if k != at:
                 self.gather(value)
@@ -81,7 +86,7 @@ class _Host:
                 continue
             if not p.defn.has(Trait.ELEMENTWISE) or p.defn.lower is None or v.type.shape != value.type.shape:
                 continue
-            if self.written is not None and (p.defn.ulp or self.reads_what_is_written(p)):
+            if self.written is not None and (p.defn.ulp or self.reads_what_is_written(p.operands)):
                 continue  # in a loop that goes one by one, or while elements change
             if not all(user in self.inside for user in v.users()):
                 copied += 1
@@ -90,8 +95,8 @@ class _Host:
             self.inside.add(p)
             stack.extend(p.operands)
 
-    def reads_what_is_written(self, op: Op) -> bool:
-        for v in op.operands:
+    def reads_what_is_written(self, values: Sequence[Value]) -> bool:
+        for v in values:
             while v.producer is not None and v.producer.name in ("view", "reshape"):
                 v = v.producer.operands[0]
             if storage_root(v) is self.written:

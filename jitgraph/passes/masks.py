@@ -8,6 +8,8 @@ dropped: no operation traps.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from jitgraph.ir.builder import Builder
@@ -144,7 +146,7 @@ def selected_after_computing(op: Op, b: Builder) -> Value | None:
     return b.compress(whole, first.operands[1], size=first.attrs["size"])  # type: ignore[no-any-return]
 
 
-def _neutral(kind: str, dtype: np.dtype) -> np.generic | None:
+def _neutral(kind: str, dtype: np.dtype) -> Any:
     """What changes no result of a reduction whose order does not matter; None where it does."""
     if kind in ("reduce_any", "reduce_all"):
         return dtype.type(kind == "reduce_all")

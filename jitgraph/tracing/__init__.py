@@ -6,10 +6,11 @@ For callers:
     leaves, tree = spec.flatten(args, kwargs)             at each call
     key = call_key(leaves, tree, options.specialize)      hashable: structure, leaf types, aliasing, static values
     trace = capture.trace(fn, args, kwargs, options, spec)
-and at each call with an equal key: `trace.valid(leaves)` (guards on globals, closures and attributes; types of hidden
-arguments; numbers that were baked in), then `trace.arguments(leaves)` are the plain arguments of the graph, in order.
+and at each call with an equal key: `trace.valid(leaves, (args, kwargs))` (guards on globals, closures and attributes;
+types of hidden arguments; numbers that were baked in), then `trace.arguments(leaves, (args, kwargs))` are the plain
+arguments of the graph, in order. A check whose site holds an `Assumption` sends the call to the trace of another `path`.
 `graph.results` says how each leaf of `trace.out_tree` is made; further results are bases of views and the values of
-`trace.replays`, which are stored after a successful call: `replay.place.set(unflatten(replay.tree, leaves))`.
+`trace.replays`, which are stored after a successful call (`specialise.replay_stores`).
 
 Callables known by a dunder attribute:
     f.__jitgraph_jit__ = True          a jitted function: `f.__wrapped__` is traced inline

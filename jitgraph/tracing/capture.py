@@ -268,6 +268,8 @@ class _Capture:
         shape = np.shape(plain(x))
         t = type_of_leaf(x, key, [self._size(d, index, k) for k, d in enumerate(shape)])
         value = self.graph.body.add_arg(t, _identifier(name))
+        if t.kind == "array":
+            self.mode.strides[index] = plain(x).strides
         writable = t.kind != "array" or bool(plain(x).flags.writeable)
         storage = Storage(self.mode, value, index, writable)
         self.inputs.append(storage)

@@ -93,6 +93,8 @@ class CaptureMode(TraceMode):
         super().__init__(builder)
         builder.locate = user_place
         self.leaf_of: dict[int, int] = {}
+        #: Strides of array arguments in the call that is traced.
+        self.strides: dict[int, tuple[int, ...]] = {}
         #: Traced scalars that were formatted in a region.
         self.shown: list[Tensor] = []
         #: Exception classes that the user's `try` statements around handle.
@@ -129,6 +131,21 @@ class CaptureMode(TraceMode):
 
     def fail(self, what: str, remedy: str = "") -> NoReturn:
         raise errors.TraceError(errors.describe(what, self.locate() or self.definition, remedy=remedy))
+
+    def stride(self, argument: int, axis: int) -> Dim | None:
+        example = self.strides.get(argument)
+        if example is None:
+            return None
+        symbols = self.builder.graph.symbols
+        known = next((s for s in symbols.values() if s.origin == "arg" and (s.arg, s.axis) == (argument, -1 - axis)), None)
+        if known is not None:
+            return symbol(known.name)
+        count = 0
+        while f"stride{count}" in symbols:
+            count += 1
+        name = f"stride{count}"
+        self.builder.graph.add_symbol(Symbol(name, "arg", argument, -1 - axis, lower=None, hint=example[axis]))
+        return symbol(name)
 
     def watch(self, storage: Storage, sources: list[Storage], settle: Any = None) -> None:
         """`storage` holds a value that is, on some path, the memory of `sources`: neither may be written any more.

@@ -14,7 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from jitgraph.tensor import Tensor, assign
 from jitgraph.tracing import host, running
 from jitgraph.tracing.hidden import Fixed, Place
 from jitgraph.tracing.probe import Refused, learn, refuse
-
-if TYPE_CHECKING:
-    from jitgraph.tracing.standins import Tracer
 
 #: Objects whose methods draw random numbers.
 STATEFUL: Final = (np.random.Generator, np.random.RandomState, random.Random)
@@ -150,12 +147,13 @@ def _throwaway(kind: type) -> Any:
     return np.random.RandomState(0) if issubclass(kind, np.random.RandomState) else random.Random(0)  # noqa: S311
 
 
-def _place_of(tracer: Tracer, owner: Any) -> Place | None:
+def _place_of(tracer: Any, owner: Any) -> Place | None:
     if type(owner) is Made:
         return owner.place
     known = tracer.outside.objects.get(id(owner))
     if known is not None:
-        return known[1]
+        place: Place = known[1]
+        return place
     return Fixed(owner, "random") if any(owner is x for x in _ONLY_ONE_STATE) else None
 
 
@@ -167,7 +165,7 @@ _SILENT: Final = frozenset(("seed", "setstate", "set_state", "shuffle"))
 _NOT_COMPILED: Final = frozenset(("spawn", "getstate", "get_state", "bit_generator", "__getstate__", "__reduce__"))
 
 
-def draw(tracer: Tracer, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
+def draw(tracer: Any, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
     """A method of a random generator: called on the live one at each run."""
     mode = tracer.mode
     place = _place_of(tracer, owner)
@@ -212,7 +210,7 @@ def draw(tracer: Tracer, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
     return result
 
 
-def emit(tracer: Tracer, fn: Any, rule: Any, args: Any, kwargs: Any) -> Any:
+def emit(tracer: Any, fn: Any, rule: Any, args: Any, kwargs: Any) -> Any:
     """A host call in its place; one that can be undone does not keep the call from being given up."""
     mode = tracer.mode
     before = mode.effects
@@ -224,13 +222,13 @@ def emit(tracer: Tracer, fn: Any, rule: Any, args: Any, kwargs: Any) -> Any:
     return result
 
 
-def _operand(tracer: Tracer, x: Any) -> Any:
+def _operand(tracer: Any, x: Any) -> Any:
     """Objects from outside are looked up when the call runs."""
     known = tracer.outside.objects.get(id(x)) if not isinstance(x, Tensor | np.ndarray) else None
     return x if known is None or isinstance(known[1], Fixed) else _At(known[1])
 
 
-def make(tracer: Tracer, kind: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def make(tracer: Any, kind: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A generator that the function makes: at each call."""
     if kind is np.random.default_rng and args and isinstance(args[0], np.random.Generator):
         return args[0]
@@ -256,7 +254,7 @@ def _clock(fn: Callable[..., Any]) -> Callable[..., Any]:
     kind: Any = "py_int" if fn.__name__.endswith("_ns") else "py_float"
     behind = _undone(fn)
 
-    def standin(tracer: Tracer, *args: Any) -> Any:
+    def standin(tracer: Any, *args: Any) -> Any:
         return emit(tracer, behind, lambda *a: python_type(kind), args, {})
 
     return standin
@@ -266,7 +264,7 @@ def _clock(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _warn(
-    tracer: Tracer, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **rest: Any
+    tracer: Any, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **rest: Any
 ) -> None:
     loc = tracer.mode.locate()
     place = (loc.path if hasattr(loc, "path") else loc.filename, loc.line) if loc is not None else ("<unknown>", 1)
@@ -296,7 +294,7 @@ def _effect(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     behind.__name__ = behind.__qualname__ = fn.__qualname__
 
-    def standin(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
+    def standin(tracer: Any, *args: Any, **kwargs: Any) -> None:
         emit(tracer, behind, lambda *a, **k: None, args, kwargs)
 
     return standin

@@ -12,16 +12,13 @@ import operator
 from collections import UserDict, UserList, deque
 from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.leaves import is_opaque_module, is_plain_class
-
-if TYPE_CHECKING:
-    from jitgraph.tracing.standins import Tracer
 
 #: Builtins and the methods of a class that they call, in order.
 _DUNDERS: Final[dict[Any, tuple[str, ...]]] = {
@@ -45,7 +42,7 @@ def _is_users(kind: type) -> bool:
     return kind.__flags__ & (1 << 9) != 0 and not is_opaque_module(kind.__module__)
 
 
-def dunder(tracer: Tracer, f: Any, args: Any, kwargs: Any) -> Any:
+def dunder(tracer: Any, f: Any, args: Any, kwargs: Any) -> Any:
     """A builtin on an object of a user's class, by that class's method; NotImplemented if it is something else."""
     kind = type(args[0])
     if kind is Tensor or not _is_users(kind):
@@ -62,7 +59,7 @@ def len_truth(n: Any) -> Any:
     return n != 0
 
 
-def truth(tracer: Tracer, x: Any) -> Any:
+def truth(tracer: Any, x: Any) -> Any:
     """What decides a test on `x`."""
     kind = type(x)
     if kind is Tensor or not _is_users(kind):
@@ -71,7 +68,7 @@ def truth(tracer: Tracer, x: Any) -> Any:
     return x if result is NotImplemented else result
 
 
-def iterable(tracer: Tracer, x: Any) -> Any:
+def iterable(tracer: Any, x: Any) -> Any:
     """What is iterated over in place of `x`."""
     kind = type(x)
     if kind is Tensor or not _is_users(kind):
@@ -84,12 +81,12 @@ def iterable(tracer: Tracer, x: Any) -> Any:
     return x
 
 
-def _steps(tracer: Tracer, iterator: Any) -> Any:
+def _steps(tracer: Any, iterator: Any) -> Any:
     step = tracer.member(type(iterator), "__next__") if _is_users(type(iterator)) else None
     return _taken(tracer, step, iterator) if isinstance(step, FunctionType) else iterator
 
 
-def _taken(tracer: Tracer, step: Any, iterator: Any) -> Iterator[Any]:
+def _taken(tracer: Any, step: Any, iterator: Any) -> Iterator[Any]:
     while True:
         try:
             x = tracer.call(step, iterator)
@@ -98,7 +95,7 @@ def _taken(tracer: Tracer, step: Any, iterator: Any) -> Iterator[Any]:
         yield x
 
 
-def _items(tracer: Tracer, x: Any) -> Iterator[Any]:
+def _items(tracer: Any, x: Any) -> Iterator[Any]:
     k = 0
     while True:
         try:
@@ -109,7 +106,7 @@ def _items(tracer: Tracer, x: Any) -> Iterator[Any]:
         k += 1
 
 
-def contains(tracer: Tracer, x: Any, container: Any) -> Any:
+def contains(tracer: Any, x: Any, container: Any) -> Any:
     """`x in container`."""
     kind = type(container)
     if kind is Tensor and container.is_traced:
@@ -134,11 +131,11 @@ def contains(tracer: Tracer, x: Any, container: Any) -> Any:
     return x in container
 
 
-def _same(tracer: Tracer, a: Any, b: Any) -> Any:
+def _same(tracer: Any, a: Any, b: Any) -> Any:
     return True if a is b else tracer.binary("eq", a, b)
 
 
-def entrusted(tracer: Tracer, f: Any, args: Any, kwargs: Any) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+def entrusted(tracer: Any, f: Any, args: Any, kwargs: Any) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
     """A function that is not traced, and its arguments as it may see them."""
     owner = getattr(f, "__self__", None)
     outside = tracer.outside
@@ -157,7 +154,7 @@ def entrusted(tracer: Tracer, f: Any, args: Any, kwargs: Any) -> tuple[Callable[
     return f, [_seen(tracer, x) for x in args], {k: _seen(tracer, x) for k, x in kwargs.items()}
 
 
-def _seen(tracer: Tracer, x: Any) -> Any:
+def _seen(tracer: Any, x: Any) -> Any:
     kind = type(x)
     if isinstance(x, np.random.Generator | np.random.RandomState | functools.partial):
         return x

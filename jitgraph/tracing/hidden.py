@@ -423,9 +423,16 @@ class MemberGuard:
     owner: type
     name: str
     value: Any
+    _bodies: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._bodies = tuple([base.__dict__ for base in self.owner.__mro__])
 
     def check(self, call: Call = NO_CALL) -> bool:
-        return member_of(self.owner, self.name) is self.value
+        for body in self._bodies:
+            if self.name in body:
+                return body[self.name] is self.value
+        return self.value is MISSING
 
     def __str__(self) -> str:
         return f"{self.owner.__name__}.{self.name} is as it was"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import Dim, DimLike, dim_max, floordiv, mod
+from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
 from jitgraph.tensor import Tensor, dim_tensor, lift
 from jitgraph.xp.core import product
 from jitgraph.xp.flat import FlatIter
@@ -206,11 +206,17 @@ def _zip(tracer: Any, *iterables: Any, strict: bool = False) -> Any:
         return builtins.zip(*iterables, strict=strict)
     known = [s for s in inner if s is not None]
     length = known[0].length
+    mode = tracer.mode
     for s in known[1:]:
-        if not tracer.mode.decide("==", length, s.length):
+        try:
+            if not mode.decide("==", length, s.length):
+                if strict:
+                    raise ValueError("zip() arguments have different lengths")
+                length = length if mode.decide("<", length, s.length) else s.length
+        except Undecided:
             if strict:
-                raise ValueError("zip() arguments have different lengths")
-            length = length if tracer.mode.decide("<", length, s.length) else s.length
+                mode.check(mode.compare("eq", length, s.length), "ValueError", "zip() arguments have different lengths")
+            length = dim_min(length, s.length)
     return Sequenced(tracer.mode, length, lambda k: tuple([s.element(k) for s in known]))
 
 

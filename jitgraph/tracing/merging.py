@@ -324,14 +324,14 @@ class Merge:
         """How to make the merged value from the results of the `cond`."""
         if a is b or same_place(a, b):
             return lambda results: a
-        missing_a, missing_b = type(a) in (Poison, Unset), type(b) in (Poison, Unset)
-        if missing_a and missing_b:
-            return lambda results: a if type(a) is Unset else b
         for poison in (a, b):
             if type(poison) is Poison and not poison.unbound:
                 if self.settle is not None:  # one of two within one of two: this branch is settled first
                     poison = Poison(lambda: Restart(settle=self.settle))
                 return lambda results, poison=poison: poison  # type: ignore[misc]
+        missing_a, missing_b = type(a) in (Poison, Unset), type(b) in (Poison, Unset)
+        if missing_a and missing_b:
+            return lambda results: a if type(a) is Unset else b
         if missing_a or missing_b:
             side, x = (1, b) if missing_a else (0, a)
             if a is UNSET or b is UNSET or name.startswith("_jg_"):

@@ -34,7 +34,7 @@ TRACED: Final[dict[str, str]] = {
         dsplit real_if_close resize gradient common_type iscomplexobj
     """,
     "numpy.lib._polynomial_impl": "__call__",
-    "numpy.polynomial._polybase": "__call__",
+    "numpy.polynomial._polybase": "__call__ __init__ fit deriv integ linspace mapparms degree",
     "numpy.linalg": "cross diagonal matmul matrix_transpose outer tensordot trace vecdot matrix_norm vector_norm",
 }
 #: What is traced of NumPy's bases of polynomials, by the names behind the prefix of each basis.
@@ -70,6 +70,11 @@ def implementation(f: Any) -> FunctionType | None:
         return None
     inner = getattr(f, "__wrapped__", f)
     return inner if type(inner) is FunctionType else None
+
+
+def is_traced_class(cls: type, args: Any, kwargs: Any) -> bool:
+    """Whether an object of one of NumPy's classes of polynomials is made of traced values."""
+    return cls.__module__.startswith("numpy.polynomial") and traced_values(args, kwargs)
 
 
 def is_helper(tracer: Tracer, f: Any) -> bool:
@@ -134,4 +139,11 @@ def nothing(*_args: Any, **_kwargs: Any) -> None:
 
 
 def traced_values(args: Any, kwargs: Any) -> bool:
-    return bool(args or kwargs) and any_traced((args, kwargs))
+    """Whether there are traced values in arguments, one of NumPy's polynomials included."""
+    if not args and not kwargs:
+        return False
+    return any_traced((args, kwargs)) or bool(args and _is_traced_polynomial(args[0]))
+
+
+def _is_traced_polynomial(x: Any) -> bool:
+    return type(x).__module__.startswith("numpy.polynomial") and any_traced(list(vars(x).values()))

@@ -1,10 +1,10 @@
 """What a NumPy function returns, learnt by calling it while tracing, on small stand-ins for its traced operands.
 
 It is called with several contents (zeros, ones, increasing, large, a matrix far from singular; operands alike and
-different) and several sizes. Structure, dtypes, ranks and memory orders are those of the first call that succeeds. A size
-that is the same for all contents and follows sizes of the operands in all calls is that expression; any other is known
-only when the compiled code calls. A promise that does not hold then is noticed there: the call is rerun in Python, or it
-is an error.
+different) and several sizes. Structure, dtypes, ranks and memory orders are those of the first call that succeeds. A
+size that is the same for all contents and follows sizes of the operands in all calls is that expression; any other is
+known only when the compiled code calls. A promise that does not hold then is noticed there: the call is rerun in
+Python, or it is an error.
 """
 
 from __future__ import annotations

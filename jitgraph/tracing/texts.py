@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jitgraph.tensor import Tensor
-
-if TYPE_CHECKING:
-    from jitgraph.tracing.standins import Tracer
 
 _CONVERSION = re.compile(r"%(?:\((\w+)\))?([#0\- +]*)(\d*)(\.\d+)?([diouxXeEfFgGcrsa%])")
 
 
-def percent(tracer: Tracer, template: str, given: Any) -> Any:
+def percent(tracer: Any, template: str, given: Any) -> Any:
     """`template % given` with traced values; NotImplemented if there are none, or for what `format` cannot say."""
     values = given if isinstance(given, tuple) else (given,)
     if not any(type(x) is Tensor and x.is_traced for x in (given.values() if isinstance(given, dict) else values)):

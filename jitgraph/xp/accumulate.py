@@ -44,6 +44,7 @@ from jitgraph.xp.reductions import (
     mask_for,
     operand_of,
     reduce_with,
+    reduced_axes,
     require_shape,
     rounds_between,
     start_value,
@@ -68,7 +69,7 @@ def _running(record: str, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 _RUNNING = {"cumsum": np.add, "cumprod": np.multiply}
-_OF_BOOLS = {np.add: "logical_or", np.multiply: "logical_and"}
+_OF_BOOLS: dict[Any, str] = {np.add: "logical_or", np.multiply: "logical_and"}
 
 
 @numpy_function(np.cumsum)
@@ -224,7 +225,7 @@ def _fmax(ufunc: np.ufunc, x: Tensor, axis: Any, keepdims: Any) -> Any:
 
 
 def _fold(ufunc: np.ufunc, x: Tensor, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
-    axes = () if _is_only_axis(axis, x) else axes_of(axis, x.type.ndim, ufunc.__name__)
+    axes = reduced_axes(axis, x, ufunc.__name__)
     if len(axes) > 1 and not _reorderable(ufunc):
         raise errors.ShapeError(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"

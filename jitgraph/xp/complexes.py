@@ -11,7 +11,7 @@ from jitgraph.ir.graph import Value
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import EAGER, Storage, Tensor, apply, lift, make, part_of, plain, wrap
-from jitgraph.xp.core import R, numpy_function, rewrap, tensor
+from jitgraph.xp.core import R, deliver, numpy_function, rewrap, tensor
 
 #: Functions of `cmath` with one complex argument and one result.
 CMATH = (
@@ -61,8 +61,10 @@ def imag_of(x: Tensor) -> Any:
     return make(Storage(mode, zeros, None, writable=False), (IndexMap.identity(x.type.shape),))
 
 
-def conjugate_of(x: Tensor) -> Any:
+def conjugate_of(x: Tensor, out: Any = None) -> Any:
     """`x.conj()`: of what is not complex `x` itself."""
+    if out is not None:
+        return deliver(apply(R("conj"), x) if is_complex(x) else x, out)
     return apply(R("conj"), x) if is_complex(x) else x
 
 

@@ -84,7 +84,9 @@ def out_of(ufunc: np.ufunc, operands: tuple[Any, ...], kwargs: dict[str, Any]) -
     if given is not None:
         if placed:
             raise errors.DTypeError("cannot specify 'out' as both a positional and keyword argument")
-        if isinstance(given, tuple):
+        if given is Ellipsis:
+            placed = [given] * nout
+        elif isinstance(given, tuple):
             if len(given) != nout:
                 raise errors.ShapeError("The 'out' tuple must have exactly one entry per ufunc output")
             placed = list(given)
@@ -125,8 +127,12 @@ def ufunc_result(result: Tensor, out: Any, kwargs: dict[str, Any]) -> Any:
     """The result of a ufunc as `out`, `where`, `casting` and `order` ask for it."""
     casting = kwargs.get("casting", "same_kind")
     mask = kwargs.get("where", True)
+    as_array = out is Ellipsis
+    out = None if as_array else out
     if mask is not True:
         result = select_into(result, mask, out, casting)
+    if as_array:
+        result = as_kind(tensor(result), "array")
     if out is not None:
         return deliver(result, out, casting)
     return ordered(result, memory_order(kwargs.get("order", "K"), result))

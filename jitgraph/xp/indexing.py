@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -253,8 +253,13 @@ class Gathering:
         return (*rest[: self.front], *self.wide, *rest[self.front :])
 
 
-def gathering(mode: Mode, x: Tensor, items: Sequence[Item]) -> Gathering:
+def gathering(
+    mode: Mode, x: Tensor, items: Sequence[Item], fits: Callable[[Shape], None] = lambda shape: None
+) -> Gathering:
     """Check a key with index arrays against `x`.
+
+    Args:
+        fits: called with the shape of what is indexed before the indices are checked, as NumPy looks at values first.
 
     Raises:
         IndexingError: index arrays do not fit each other, or an index is out of bounds (where anything is indexed).
@@ -264,8 +269,12 @@ def gathering(mode: Mode, x: Tensor, items: Sequence[Item]) -> Gathering:
     names = base_axes(items)
     given = [index_tensor(mode, a) for a in arrays]
     wide = common_index_shape(mode, [i.type.shape for i in given])
-    indices = [_checked_index(mode, i, wide, base.type.shape[p], names[p]) for i, p in zip(given, places, strict=True)]
-    return Gathering(base, places, indices, wide, places[0] if adjacent else 0)
+    found = Gathering(base, places, given, wide, places[0] if adjacent else 0)
+    fits(found.shape)
+    found.indices = [
+        _checked_index(mode, i, wide, base.type.shape[p], names[p]) for i, p in zip(given, places, strict=True)
+    ]
+    return found
 
 
 def _checked_index(mode: Mode, index: Tensor, wide: Shape, size: DimLike, axis: int) -> Tensor:
@@ -377,8 +386,22 @@ def compress_by(mode: Mode, x: Tensor, mask: Tensor) -> Tensor:
 
 
 @numpy_function(np.nonzero)
-def nonzero(a: Any, known: DimLike | None = None) -> Any:
-    """The indices of what is not zero, one array an axis; their number may be known."""
+def nonzero(a: Any) -> Any:
+    """The indices of what is not zero, one array an axis: the columns of one array."""
+    found = true_positions(a)
+    if len(found) == 1:
+        return found
+    table = EXPORTS["stack"](found, axis=1)
+    columns = []
+    for k, t in enumerate(found):
+        column = getitem(table, (slice(None), k))
+        column._dim = t._dim
+        columns.append(column)
+    return tuple(columns)
+
+
+def true_positions(a: Any, known: DimLike | None = None) -> tuple[Tensor, ...]:
+    """The indices of what is not zero, one new array an axis; their number may be known."""
     x = array_tensor(a)
     if x.type.ndim == 0:
         raise errors.ShapeError(
@@ -400,9 +423,12 @@ def nonzero(a: Any, known: DimLike | None = None) -> Any:
     return tuple(found)
 
 
+EXPORTS["true_positions"] = true_positions
+
+
 @numpy_function(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
-    return nonzero(ravel(array_tensor(a)))[0]
+    return true_positions(ravel(array_tensor(a)))[0]
 
 
 def iterate(x: Tensor) -> Iterator[Any]:

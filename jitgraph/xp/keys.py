@@ -414,7 +414,7 @@ def _spread_masks(mode: Mode, items: list[Item], shape: Shape) -> list[Item]:
             found = [np.ascontiguousarray(index) for index in np.nonzero(known)]
             out.extend(("array", literal(mode, i) if isinstance(mode, TraceMode) else i) for i in found)
         else:
-            out.extend(("array", index) for index in EXPORTS["nonzero"](array_tensor(part, mode)))
+            out.extend(("array", index) for index in EXPORTS["true_positions"](array_tensor(part, mode)))
         axis += len(own)
     return out
 
@@ -424,7 +424,7 @@ def _flag_index(mode: Mode, flag: Any) -> Any:
     if type(flag) is Tensor:
         known = constant_of(read(flag)) if isinstance(mode, TraceMode) else plain(flag)
         if known is None:
-            return EXPORTS["nonzero"](EXPORTS["reshape"](array_tensor(flag, mode), (1,)))[0]
+            return EXPORTS["true_positions"](EXPORTS["reshape"](array_tensor(flag, mode), (1,)))[0]
         flag = known
     index = np.zeros(int(bool(flag)), np.intp)
     return literal(mode, index) if isinstance(mode, TraceMode) else index

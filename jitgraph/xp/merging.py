@@ -19,7 +19,7 @@ from jitgraph.xp.core import product
 
 
 class Unsure(Exception):  # noqa: N818  # an answer
-    """Only the strides of an argument say whether two axes continue one another."""
+    """Two axes continue one another by the strides of an argument, not by its type; or that is not known."""
 
 
 def mergeable(x: Tensor, shape: Shape) -> Tensor | None:
@@ -42,7 +42,7 @@ def mergeable(x: Tensor, shape: Shape) -> Tensor | None:
         runs = _runs(mode, t.shape, shape)
         if runs is None:
             return None
-        if all(_continue(mode, t, base.type, seen, a, b) for run, _ in runs for a, b in pairwise(run)):
+        if all(_continue(mode, t, base, seen, a, b) for run, _ in runs for a, b in pairwise(run)):
             return _merged(base, seen, runs)
     except Undecided:
         pass
@@ -78,14 +78,15 @@ def _runs(mode: TraceMode, old: Shape, new: Shape) -> list[Run] | None:
     return runs
 
 
-def _continue(mode: TraceMode, t: TensorType, base: TensorType, seen: IndexMap, a: int, b: int) -> bool:
-    """Whether a step along axis `a` of the view is a run of axis `b`.
+def _continue(mode: TraceMode, t: TensorType, x: Tensor, seen: IndexMap, a: int, b: int) -> bool:
+    """Whether a step along axis `a` of the view `seen` of `x`, of type `t`, is a run of axis `b`.
 
     Raises:
         Unsure, Undecided
     """
     if continues(t, a, b):
         return True
+    base = x.type
     order = base.layout.order
     firsts = [p for p, axis in enumerate(order) if seen.axes[axis].axis == a]
     seconds = [p for p, axis in enumerate(order) if seen.axes[axis].axis == b]
@@ -101,8 +102,13 @@ def _continue(mode: TraceMode, t: TensorType, base: TensorType, seen: IndexMap, 
     whole: DimLike = product([base.shape[k] for k in order[p + 1 : q + 1]])
     if not any(k in base.layout.breaks for k in range(p, q)):
         return mode.decide("==", step_a * whole, run)
-    if step_a != 1 or mode.builder.prove("<=", run, whole):
-        return False
+    if step_a == 1 and mode.builder.prove("==", run, whole):
+        return False  # the layout says that the axes of the base do not
+    origin = x._storage.origin
+    if not x._steps and origin is not None:
+        outer, inner = mode.stride(origin, order[p]), mode.stride(origin, order[q])
+        if outer is not None and inner is not None and not mode.decide("==", step_a * outer, run * inner):
+            return False
     raise Unsure
 
 

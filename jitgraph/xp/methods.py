@@ -147,7 +147,12 @@ def reshape(x: Tensor, *sizes: Any, order: str = "C", copy: Any = None) -> Any:
 def transpose(x: Tensor, *axes: Any) -> Any:
     if not axes or (len(axes) == 1 and axes[0] is None):
         return shape.transpose(x) if x.type.kind == "array" else x
-    return shape.transpose(x, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
+    (first, *rest) = axes
+    if not rest and type(first) is Tensor and first.type.ndim:
+        axes = tuple(indexing.iterate(first))
+    elif not rest and isinstance(first, (tuple, list, np.ndarray)):
+        axes = tuple(first)
+    return shape.transpose(x, axes)
 
 
 def fill(x: Tensor, value: Any) -> None:

@@ -191,7 +191,7 @@ def flat_setitem(x: Tensor, key: Any, value: Any) -> None:
         (key,) = key
     is_mask = mask_rank(key) == 1 or (isinstance(key, list) and np.asarray(key).dtype.kind == "b")
     if is_mask:
-        key = EXPORTS["nonzero"](array_tensor(tensor(key, mode)))[0]
+        key = EXPORTS["true_positions"](array_tensor(tensor(key, mode)))[0]
     items = parse(mode, key, flat.type.shape)
     if not items.advanced:
         part = basic_view(mode, flat, items.items)

@@ -146,7 +146,7 @@ def reduce_with(
     stands in the place of what is left out.
     """
     x = operand_of(a)
-    axes = () if _is_only_axis(axis, x) else axes_of(axis, x.type.ndim, name)
+    axes = reduced_axes(axis, x, name)
     keep = bool(keepdims) if given(keepdims) else False
     ufunc = REDUCED[record]
     mask = mask_for(where, x)
@@ -232,6 +232,18 @@ def _settle_ones(x: Tensor) -> None:
         if not isinstance(d, int):
             with contextlib.suppress(Undecided):
                 mode.decide("!=", d, 1)
+
+
+def reduced_axes(axis: Any, x: Tensor, name: str) -> tuple[int, ...]:
+    """The axes that `axis=` of a ufunc's `reduce` names.
+
+    Raises:
+        DTypeError: it is a list.
+        AxisError, ShapeError: out of range, or an axis twice.
+    """
+    if isinstance(axis, list):
+        raise errors.DTypeError("'list' object cannot be interpreted as an integer")
+    return () if _is_only_axis(axis, x) else axes_of(axis, x.type.ndim, name)
 
 
 def _is_only_axis(axis: Any, x: Tensor) -> bool:

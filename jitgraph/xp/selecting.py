@@ -16,6 +16,7 @@ from jitgraph.xp.core import (
     EXPORTS,
     R,
     array_tensor,
+    as_kind,
     axis_of,
     cast,
     deliver,
@@ -26,7 +27,7 @@ from jitgraph.xp.core import (
     shape_of,
     tensor,
 )
-from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, nonzero
+from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, true_positions
 from jitgraph.xp.placing import no_elements, positions, write_flat
 from jitgraph.xp.shape import broadcast_to, ravel, reshape_to, transpose
 from jitgraph.xp.writes import setitem
@@ -79,14 +80,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     _require_elements(m, size, index)
     checked = by_mode(m, index, size, k, mode)
     if checked.type.ndim == 0 and m.name == "trace":
-        checked = EXPORTS["as_kind_np"](checked) if "as_kind_np" in EXPORTS else _scalar(checked)
+        checked = as_kind(checked, "np_scalar")
     return deliver(apply(R("take"), x, checked, axis=k), out)
-
-
-def _scalar(x: Tensor) -> Tensor:
-    from jitgraph.xp.core import as_kind
-
-    return as_kind(x, "np_scalar")
 
 
 def _require_elements(mode: Mode, size: DimLike, index: Tensor) -> None:
@@ -299,7 +294,7 @@ def _compressed(mode: Mode, x: Tensor, chosen: Tensor, axis: int) -> Tensor:
         fits = mode.decide("<=", have, size)
     except Undecided:
         fits = False
-    (index,) = nonzero(chosen)
+    (index,) = true_positions(chosen)
     if not fits:
         index = wrap(mode, read(index))
         index = integer_index(mode, index, size, axis)
@@ -318,9 +313,9 @@ def extract(condition: Any, arr: Any) -> Any:
 def argwhere(a: Any) -> Any:
     x = array_tensor(a)
     if x.type.ndim == 0:
-        count = nonzero(reshape_to(x, (1,)))[0].type.shape[0]
+        count = true_positions(reshape_to(x, (1,)))[0].type.shape[0]
         return EXPORTS["zeros"]((size_value(x._storage.mode, count), 0), dtype=np.int64)
-    return transpose(EXPORTS["stack"](nonzero(x), axis=0))
+    return transpose(EXPORTS["stack"](true_positions(x), axis=0))
 
 
 # --- index arrays
@@ -341,7 +336,7 @@ def ix_(*args: Any) -> Any:
         if t.type.ndim != 1:
             raise errors.ShapeError("Cross index must be 1 dimensional")
         if t.type.dtype.kind == "b":
-            (t,) = nonzero(t)
+            (t,) = true_positions(t)
         shape = tuple(t.type.shape[0] if i == k else 1 for i in range(len(args)))
         shaped = reshape_to(t, shape)
         shaped._dim = t._dim
@@ -351,7 +346,7 @@ def ix_(*args: Any) -> Any:
 
 def triangle_indices(mode: Mode, mask: Tensor, count: DimLike | None) -> tuple[Tensor, ...]:
     """Where a mask is true, when the number of its elements may be known."""
-    return tuple(nonzero(mask, count) if count is not None else nonzero(mask))
+    return tuple(true_positions(mask, count) if count is not None else true_positions(mask))
 
 
 def _triangle_count(n: DimLike, m: DimLike, k: Any) -> DimLike | None:

@@ -378,8 +378,6 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     mode = mode_in(args) or EAGER
     tensors = [array_tensor(a, mode) for a in args]
     shape = common_shape(mode, [t.type.shape for t in tensors], "broadcast_arrays")
-    if all(_same_sizes(mode, t.type.shape, shape) for t in tensors):
-        return tuple(tensors)
     return tuple(t if _same_sizes(mode, t.type.shape, shape) else stretched(t, shape) for t in tensors)
 
 

@@ -154,8 +154,9 @@ def _require_count(mode: TraceMode, given: DimLike, wanted: DimLike) -> None:
 
 def scatter(mode: Mode, x: Tensor, items: Sequence[Item], value: Any) -> None:
     """`x[..., index, ...] = value`: one write for each index, in order, so that the last one wins."""
-    g = gathering(mode, x, items)
-    v = _fitted(mode, value, x, g.shape)
+    fitted: list[Tensor] = []
+    g = gathering(mode, x, items, lambda shape: fitted.append(_fitted(mode, value, x, shape)))
+    v = fitted[0]
     if g.front:
         count = len(g.wide)
         v = transpose(v, [*range(g.front, g.front + count), *range(g.front), *range(g.front + count, len(g.shape))])

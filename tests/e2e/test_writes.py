@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import jitgraph as jg
+from jitgraph.ir.parser import parse
+from jitgraph.ir.printer import print_graph
 from tests.e2e import view_cases, write_cases
 
 
@@ -153,21 +155,27 @@ def test_a_strided_reshape_is_a_view_for_some_sizes(columns):
             assert np.shares_memory(first, a) == np.shares_memory(second, b)
 
 
-def test_a_reshape_that_only_strides_decide_is_not_written():
-    """Whether `x[:, ::2].reshape(-1)` of a strided argument is a view is not known: reading is right, writing refused."""
-    x = np.arange(24.0).reshape(4, 6)[:, :5]
-
-    def read(x):
-        return x[:, ::2].reshape(-1) + 1
+def test_what_only_strides_decide_is_guarded():
+    """`x[:, ::2].reshape(-1)` of strided arguments: a copy for most strides; where it is a view, writing is refused."""
+    make = lambda columns, taken: np.arange(4.0 * columns).reshape(4, columns)[:, :taken]
 
     def write(x):
         y = x[:, ::2].reshape(-1)
         y[0] = 1
         return y
 
-    check(read, lambda: (x,))
+    def read(x):
+        return x[:, ::2].reshape(-1) + 1
+
+    check(write, lambda: (make(9, 4),))
+    check(read, lambda: (make(6, 5),))
+    jitted = jg.jit(write)
+    jitted(make(9, 4))
     with pytest.raises(jg.errors.TraceError, match="copy it first"):
-        jg.jit(write)(x)
+        jitted(make(6, 5))
+    text = print_graph(jitted.graph(make(9, 4)))
+    assert "stride0 = arg(0, -1)" in text
+    assert print_graph(parse(text)) == text
 
 
 def test_windows():

@@ -61,7 +61,10 @@ def check_jvp(name: str, operands: list[Any], attrs: dict[str, Any], wrt: tuple[
     for chosen in [(i,) for i in wrt] + [wrt]:
         tangents = [rng.standard_normal(np.shape(x)) if i in chosen else None for i, x in enumerate(operands)]
         if defn.linear:
-            filled = [np.zeros(np.shape(x)) if t is None else t for t, x in zip(tangents, operands, strict=True)]
+            filled = [
+                t if t is not None else np.zeros(np.shape(x)) if np.asarray(x).dtype.kind == "f" else x
+                for t, x in zip(tangents, operands, strict=True)
+            ]
             forward = B.apply(name, *filled, **attrs)
         else:
             forward = defn.jvp(B, tuple(tangents), y, *operands, **attrs)
@@ -75,7 +78,9 @@ def check_jvp(name: str, operands: list[Any], attrs: dict[str, Any], wrt: tuple[
 # -------------------------------------------------------------------------------------------------------- elementwise
 
 #: With attributes, kinks or integers: they have tests of their own.
-OTHERS = ("cast", "as_kind", "where", "clip", "bitcast", "ldexp")
+OTHERS = (
+    "cast", "as_kind", "where", "clip", "bitcast", "ldexp", "real", "imag", "with_real", "with_imag", "python_complex",
+)  # fmt: skip
 SMOOTH = [
     d
     for d in REGISTRY.values()

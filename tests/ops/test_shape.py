@@ -202,8 +202,8 @@ def test_what_dtypes_are_refused() -> None:
     flags = TensorType(dtypes.BOOL, (N,))
     with pytest.raises(DTypeError, match="numpy boolean subtract, the `-` operator, is not supported"):
         REGISTRY["sub"].infer([flags, flags], {})
-    with pytest.raises(DTypeError, match="add does not support complex128"):
-        REGISTRY["add"].infer([TensorType(dtypes.C128, (N,)), TensorType(dtypes.F64, (N,))], {})
+    with pytest.raises(DTypeError, match="ufunc 'add' cannot use operands|add does not support"):
+        REGISTRY["add"].infer([TensorType(np.dtype("M8[s]"), (N,)), TensorType(dtypes.F64, (N,))], {})
     with pytest.raises(DTypeError, match="ufunc 'bitwise_and' not supported for the input types"):
         REGISTRY["bit_and"].infer([TensorType(dtypes.F32, (N,)), TensorType(dtypes.F32, (N,))], {})
     with pytest.raises(DTypeError, match="take takes integers, not float64"):
@@ -214,5 +214,5 @@ def test_what_dtypes_are_refused() -> None:
         REGISTRY["as_kind"].infer([scalar_type(dtypes.F64)], {"kind": "py_int"})
     with pytest.raises(DTypeError, match="as_kind takes a scalar"):
         REGISTRY["as_kind"].infer([flags], {"kind": "py_int"})
-    with pytest.raises(DTypeError, match="full does not support complex64"):
-        REGISTRY["full"].infer([python_type("py_int")], {"shape": (3,), "dtype": dtypes.C64})
+    with pytest.raises(DTypeError, match="full does not support complex256"):
+        REGISTRY["full"].infer([python_type("py_int")], {"shape": (3,), "dtype": np.dtype(np.clongdouble)})

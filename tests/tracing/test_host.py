@@ -326,7 +326,7 @@ def test_walks_over_positions():
         total = 0.0
         for i, j in np.ndindex(x.shape):
             total += x[i, j] * (i - 2 * j)
-        for (i, j), v in np.ndenumerate(x):
+        for (i, _), v in np.ndenumerate(x):
             total += v * i
         return total
 
@@ -348,3 +348,15 @@ def test_walks_over_positions():
 def test_what_is_refused_says_what_to_do(call, why):
     with pytest.raises(errors.TraceError, match=why):
         jg.jit(call)(np.ones(3))
+
+
+def test_polynomials_made_of_traced_values():
+    def f(x):
+        fitted = np.polynomial.Polynomial.fit(x, x**2, 2)
+        own = np.polynomial.Chebyshev([x[0], 2.0, 1.0])
+        other = np.polynomial.Polynomial(x[:3])
+        return fitted(x), own(0.5), own.deriv()(x), other.integ()(x), other.coef, other.degree()
+
+    for got, wanted in zip(*twice(f, np.linspace(-1, 2, 6)), strict=True):
+        assert type(got) is type(wanted)
+        np.testing.assert_allclose(got, wanted, rtol=1e-13)

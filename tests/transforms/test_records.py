@@ -71,6 +71,9 @@ CASES = [
     case("reduce_sum", (N, M), axes=(0,), keepdims=False),
     case("reduce_sum", (N, M), axes=(1,), keepdims=True, id="sum-keep"),
     case("reduce_sum", (N, M), axes=(0, 1), keepdims=False, id="sum-all"),
+    case("reduce_sum", (N, M), (), axes=(1,), keepdims=False, id="sum-from-a-value"),
+    case("reduce_sum", (N, M), axes=(1,), keepdims=False, dtype=F64, id="sum-cast"),
+    case("reduce_prod", (N, M), (), axes=(1,), keepdims=False, id="prod-from-a-value"),
     case("reduce_prod", (N, M), axes=(1,), keepdims=False),
     case("reduce_max", (N, M), axes=(0,), keepdims=True),
     case("reduce_min", (N, M), axes=(0, 1), keepdims=False),
@@ -236,7 +239,7 @@ def test_compress():
 
 
 def test_every_differentiable_record_is_tested():
-    tested = {c.values[0] for c in CASES} | {"where", "scatter", "scatter_add", "expand", "compress"}
+    tested = {c.values[0] for c in CASES} | {"where", "scatter", "scatter_add", "expand", "compress", "reduce_sum_where"}
     have = {name for name, d in REGISTRY.items() if d.vjp not in (None, no_gradient)}
     assert have - tested == {"check"}
 

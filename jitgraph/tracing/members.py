@@ -1,0 +1,229 @@
+"""Attributes and subscripts of rewritten functions: read under guards or as hidden arguments, stored for replay."""
+
+from __future__ import annotations
+
+import functools
+import os
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jitgraph.tensor import Tensor
+from jitgraph.tracing import effects
+from jitgraph.tracing.capture_mode import CaptureMode
+from jitgraph.tracing.control_flow import Regions
+from jitgraph.tracing.environment import Environment
+from jitgraph.tracing.hidden import MISSING
+from jitgraph.tracing.leaves import is_opaque_module
+from jitgraph.tracing.outside import Outside
+from jitgraph.tracing.poison import Poison
+from jitgraph.xp.core import mode_in
+from jitgraph.xp.grids import SUBSCRIPTS
+from jitgraph.xp.scalars import element
+
+WRAPPERS: Final = (
+    BuiltinFunctionType,
+    type(object.__init__),
+    type(object().__str__),
+    type(str.join),
+    type(dict.__dict__["fromkeys"]),
+)
+PLAIN: Final = frozenset({int, float, bool, str, type(None), tuple, list, dict, Tensor})
+_MADE_BY_USERS: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
+def find_on_class(kind: type, name: str) -> Any:
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return None
+
+
+def _is_frozen_dataclass(kind: type) -> bool:
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
+
+
+#: Members of a class that an attribute of the object itself would hide.
+_MEMBERS: Final = (FunctionType, classmethod, staticmethod, property, functools.partialmethod)
+
+
+class Members:
+    """What a tracer does for attributes and subscripts."""
+
+    mode: CaptureMode
+    outside: Outside
+    regions: Regions
+    #: Attributes that a `__setattr__` of the user's is setting.
+    _setting: list[tuple[type, str]]
+
+    if TYPE_CHECKING:
+
+        def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any: ...
+        def augmented(self, name: str, a: Any, b: Any) -> Any: ...
+
+    def attr(self, owner: Any, name: str) -> Any:
+        if self.outside.clones:
+            owner = self.outside.clones.get(id(owner), owner)
+        kind = type(owner)
+        if kind is effects.Made or isinstance(owner, effects.STATEFUL):
+            if not callable(getattr(owner.__class__, name, None)):
+                effects.draw(self, owner, "bit_generator", (), {})
+            return functools.partial(effects.draw, self, owner, name) if kind is effects.Made else getattr(owner, name)
+        if kind is Tensor or owner is self:
+            if kind is Tensor and owner.is_traced and owner.type.is_python and not hasattr(owner.__class__, name):
+                raise AttributeError(f"{owner.__class__.__name__!r} object has no attribute {name!r}")
+            return getattr(owner, name)
+        if kind is ModuleType:
+            if is_opaque_module(owner.__name__):
+                value = getattr(owner, name)
+                return self.environment() if value is os.environ else value
+            value = self.outside.overlay(owner, name)
+            if value is MISSING:
+                value = self._attribute(owner, kind, name, None)
+                value = self.outside.read_attribute(owner, name, value)
+            return value
+        if kind in PLAIN:
+            return getattr(owner, name)
+        if name == "__dict__" and self.outside.knows(owner) and not isinstance(owner, type):
+            return vars(self.outside.clone_of(owner))
+        own = getattr(owner, "__dict__", ())
+        found = find_on_class(kind, name)
+        if found is not None or name not in own:
+            self.member(kind, name)
+        if type(found) is property and found.fget is not None:
+            return self.call(found.fget, owner)
+        getter = None if found is None or type(found) is FunctionType else find_on_class(type(found), "__get__")
+        if isinstance(getter, FunctionType) and not is_opaque_module(type(found).__module__):
+            return self.call(getter, found, owner, kind)
+        if found is None and not isinstance(owner, type) and kind is not ModuleType:
+            getter = find_on_class(kind, "__getattr__")
+            if isinstance(getter, FunctionType) and name not in getattr(owner, "__dict__", {}):
+                self.member(kind, "__getattr__")
+                self.outside.guard_unshadowed(owner, name)
+                return self.call(getter, owner, name)
+        if type(found) is functools.cached_property:
+            own = getattr(owner, "__dict__", {})
+            if name not in own and not self.outside.knows(owner):
+                value = self.call(found.func, owner)
+                own[name] = value
+                return value
+        value = self.outside.overlay(owner, name)
+        if value is MISSING:
+            value = self._attribute(owner, kind, name, found)
+            own = kind not in (FunctionType, type) and name in getattr(owner, "__dict__", ())
+            if not own and type(value) in (MethodType, FunctionType, *WRAPPERS):
+                return value
+            if isinstance(owner, type) and (name.startswith("__") or is_opaque_module(owner.__module__)):
+                return value
+            value = self.outside.read_attribute(owner, name, value)
+        return value
+
+    def environment(self) -> Environment:
+        """What stands for `os.environ`."""
+        return Environment(self.outside)
+
+    def member(self, kind: type, name: str) -> Any:
+        """A member of a class (None if it has none), under a guard if users wrote the class."""
+        found = find_on_class(kind, name)
+        users = kind.__flags__ & _MADE_BY_USERS and not is_opaque_module(kind.__module__)
+        if users and (found is None or hasattr(type(found), "__get__") or name.startswith("__")):
+            self.outside.guard_member(kind, name)
+        return found
+
+    def _attribute(self, owner: Any, kind: type, name: str, found: Any) -> Any:
+        """`getattr(owner, name)`, with guards on where it was found."""
+        if isinstance(owner, type):
+            value = getattr(owner, name, MISSING)
+            if value is MISSING:
+                self.outside.guard_missing(owner, name)
+            elif isinstance(value, MethodType | FunctionType) and not is_opaque_module(owner.__module__):
+                self.outside.guard_member(owner, name)
+            return getattr(owner, name)
+        own = getattr(owner, "__dict__", ())
+        if name not in own and isinstance(found, _MEMBERS):
+            self.outside.guard_unshadowed(owner, name)
+        try:
+            return getattr(owner, name)
+        except AttributeError:
+            self.outside.guard_missing(owner, name)
+            self.member(kind, "__getattr__")
+            raise
+
+    def set_attr(self, value: Any, owner: Any, name: str) -> None:
+        if self.outside.clones:
+            owner = self.outside.clones.get(id(owner), owner)
+        kind = type(owner)
+        if kind is Tensor:
+            if name in ("shape", "dtype", "strides"):
+                self.mode.fail(
+                    f"assignment to .{name} of an array is not supported", "use x.reshape(...), or a new array."
+                )
+            setattr(owner, name, value)
+            return
+        found = self.member(kind, name)
+        if type(found) is property and found.fset is not None:
+            self.call(found.fset, owner, value)
+            return
+        setter = None if found is None else find_on_class(type(found), "__set__")
+        if isinstance(setter, FunctionType):
+            self.call(setter, found, owner, value)
+            return
+        setter = None if isinstance(owner, type) else self.member(kind, "__setattr__")
+        hooked = isinstance(setter, FunctionType) and not is_opaque_module(kind.__module__)
+        if hooked and (kind, name) not in self._setting and not _is_frozen_dataclass(kind):
+            self._setting.append((kind, name))
+            try:
+                self.call(setter, owner, name, value)
+            finally:
+                self._setting.pop()
+            return
+        if not self.outside.store_attribute(owner, name, value):
+            if not isinstance(owner, type | FunctionType) and id(owner) not in self.outside.copied:
+                self.regions.check_owner(owner, name)
+            setattr(owner, name, value)
+
+    def item(self, owner: Any, index: Any) -> Any:
+        kind = type(owner)
+        if isinstance(owner, dict):
+            self.outside.pin(index)
+        if kind is Tensor:
+            return owner[index]
+        if kind is np.ndarray or isinstance(owner, np.ndarray):
+            return self.outside.known_array(owner)[index]
+        if type(index) is Tensor and (kind is list or kind is tuple):
+            return element(owner, index)
+        if kind not in PLAIN:
+            method = self.member(kind, "__getitem__")
+            if isinstance(method, FunctionType):
+                made = SUBSCRIPTS.get(kind)
+                if made is not None and mode_in((index,)) is not None:
+                    return made(owner, index)
+                return self.call(method, owner, index)
+        return owner[index]
+
+    def set_item(self, value: Any, owner: Any, index: Any) -> None:
+        if type(owner) not in PLAIN:
+            method = self.member(type(owner), "__setitem__")
+            if isinstance(method, FunctionType):
+                self.call(method, owner, index, value)
+                return
+            if isinstance(owner, np.ndarray):
+                owner = self.outside.known_array(owner)
+        if type(value) is Poison:
+            value.fail()
+        owner[index] = value
+
+    def del_item(self, owner: Any, index: Any) -> None:
+        del owner[index]
+
+    def augmented_attr(self, name: str, owner: Any, attribute: str, value: Any) -> None:
+        self.set_attr(self.augmented(name, self.attr(owner, attribute), value), owner, attribute)
+
+    def augmented_item(self, name: str, owner: Any, index: Any, value: Any) -> None:
+        old = self.item(owner, index)
+        new = self.augmented(name, old, value)
+        if new is old and type(old) is Tensor and type(owner) is Tensor and old._storage is owner._storage:
+            return  # the view was written through already
+        self.set_item(new, owner, index)

@@ -1,0 +1,201 @@
+"""Operators, tests and names of rewritten functions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Final
+
+from jitgraph.tensor import Tensor
+from jitgraph.tracing import control_flow, entrust, kinds, texts
+from jitgraph.tracing.leaves import is_opaque_module
+from jitgraph.tracing.members import PLAIN, Members
+from jitgraph.tracing.poison import Maybe, Poison
+
+_BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    n: getattr(operator, n)
+    for n in [
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "lshift",
+        "rshift",
+        "and_",
+        "or_",
+        "xor",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "eq",
+        "ne",
+        "is_",
+        "is_not",
+    ]
+} | {"in_": lambda a, b: a in b, "not_in": lambda a, b: a not in b}
+_UNARY: Final[dict[str, Callable[[Any], Any]]] = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert}
+_AUGMENTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    n: getattr(operator, n)
+    for n in [
+        "iadd",
+        "isub",
+        "imul",
+        "itruediv",
+        "ifloordiv",
+        "imod",
+        "ipow",
+        "imatmul",
+        "ilshift",
+        "irshift",
+        "iand",
+        "ior",
+        "ixor",
+    ]
+}
+
+
+_MIRRORED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _mirrored(name: str) -> str:
+    """The method that the right operand is asked for."""
+    return f"__{_MIRRORED[name]}__" if name in _MIRRORED else f"__r{name}__"
+
+
+class Operators(Members):
+    """What a tracer does for operators, tests and names."""
+
+    def binary(self, name: str, a: Any, b: Any) -> Any:
+        kind_a, kind_b = type(a), type(b)
+        if kind_a is Poison or kind_b is Poison:
+            (a if kind_a is Poison else b).fail()
+        if kind_a is str and name == "mod":
+            text = texts.percent(self, a, b)
+            if text is not NotImplemented:
+                return text
+        if name in ("in_", "not_in"):
+            found = entrust.contains(self, a, b)
+            return found if name == "in_" else self.not_(found)
+        if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
+            a, b = kinds.operands(self.mode, name, (a, b))
+            return kinds.tag_result(self.mode, name, (a, b), _BINARY[name](a, b))
+        if (kind_a in PLAIN and kind_b in PLAIN) or not self._is_user_operator(name, kind_a, kind_b):
+            return _BINARY[name](a, b)
+        plain = name.rstrip("_")
+        method, mirrored = self.member(kind_a, f"__{plain}__"), self.member(kind_b, _mirrored(plain))
+        order = [(method, a, b), (mirrored, b, a)]
+        if kind_b is not kind_a and issubclass(kind_b, kind_a) and isinstance(mirrored, FunctionType):
+            order.reverse()
+        for f, x, y in order:
+            if isinstance(f, FunctionType):
+                result = self.call(f, x, y)
+                if result is not NotImplemented:
+                    return result
+            elif f is not None and x is a:
+                result = f(x, y)
+                if result is not NotImplemented:
+                    return result
+        return _BINARY[name](a, b)
+
+    def _is_user_operator(self, name: str, *kinds: type) -> bool:
+        plain = name.rstrip("_")
+        return any(
+            isinstance(self.member(k, f"__{plain}__"), FunctionType)
+            or isinstance(self.member(k, _mirrored(plain)), FunctionType)
+            for k in kinds
+            if k not in PLAIN and not is_opaque_module(k.__module__)
+        )
+
+    def augmented(self, name: str, a: Any, b: Any) -> Any:
+        a = self.use(a)
+        kind = type(a)
+        if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
+            a, b = kinds.operands(self.mode, name, (a, b))
+            return kinds.tag_result(self.mode, name, (a, b), _AUGMENTED[name](a, b))
+        if kind not in PLAIN and not is_opaque_module(kind.__module__):
+            method = self.member(kind, f"__{name}__")
+            if isinstance(method, FunctionType):
+                result = self.call(method, a, b)
+                if result is not NotImplemented:
+                    return result
+            base = name[1:] + ("_" if name in ("iand", "ior") else "")
+            if self._is_user_operator(base, kind, type(b)):
+                return self.binary(base, a, b)
+        return _AUGMENTED[name](a, b)
+
+    def iterable(self, x: Any) -> Any:
+        """What a comprehension or an unpacking goes through."""
+        return x if type(x) in PLAIN else entrust.iterable(self, x)
+
+    def unary(self, name: str, x: Any) -> Any:
+        if self.mode.kinds and kinds.tag_of(self.mode, x):
+            values = kinds.operands(self.mode, name, (x,))
+            return kinds.tag_result(self.mode, name, values, _UNARY[name](values[0]))
+        kind = type(x)
+        if kind not in PLAIN and not is_opaque_module(kind.__module__):
+            method = self.member(kind, f"__{name}__")
+            if isinstance(method, FunctionType):
+                return self.call(method, x)
+        return _UNARY[name](x)
+
+    # --- tests
+
+    def branch(self, test: Any, info: Any) -> Any:
+        return control_flow.branch(self.regions, entrust.truth(self, test), info)
+
+    def loop(self, iterable: Any, info: Any) -> Any:
+        return control_flow.loop(self.regions, entrust.iterable(self, iterable), info)
+
+    def while_loop(self, info: Any) -> Any:
+        return control_flow.while_loop(self.regions, info)
+
+    def not_(self, x: Any) -> Any:
+        return control_flow.logical_not(self.regions, entrust.truth(self, x))
+
+    def and_(self, a: Any, b: Callable[[], Any]) -> Any:
+        return control_flow.choose(self.regions, entrust.truth(self, a), b, lambda: a)
+
+    def or_(self, a: Any, b: Callable[[], Any]) -> Any:
+        return control_flow.choose(self.regions, entrust.truth(self, a), lambda: a, b)
+
+    def choose(self, test: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+        return control_flow.choose(self.regions, entrust.truth(self, test), a, b)
+
+    def chain(self, first: Any, *links: tuple[str, Callable[[], Any]]) -> Any:
+        name, get = links[0]
+        right = get()
+        result = _BINARY[name](first, right)
+        if len(links) == 1:
+            return result
+        return self.and_(result, lambda: self.chain(right, *links[1:]))
+
+    def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
+        control_flow.check(self.regions, test, message)
+
+    def handle(self, *kinds: Any) -> None:
+        """A `try` with handlers for these exceptions begins."""
+        found: list[type[BaseException]] = []
+        for kind in kinds:
+            found += kind if isinstance(kind, tuple) else (kind,)
+        self.mode.handled.append(tuple(found))
+
+    def handled(self) -> None:
+        self.mode.handled.pop()
+
+    def use(self, x: Any) -> Any:
+        """A variable that may be unbound is read."""
+        return self.regions.resolve(x) if type(x) is Maybe else x
+
+    def named(self, name: str, x: Any) -> Any:
+        """The value of an assignment: what the user calls it is its name in the graph."""
+        if type(x) is Tensor and not x._steps:
+            value = x._storage.value
+            if value is not None and x._storage.mode is self.mode and not value.name and value.producer is not None:
+                value.name = name
+        return x
