@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.errors import DTypeError
+from jitgraph.errors import DTypeError, TraceError
 from jitgraph.ir.opdef import Attrs, Infer, Signature
 from jitgraph.ir.types import Kind, Layout, TensorType, python_type
 from jitgraph.ops import pairs as on_pairs
-from jitgraph.ops.families import ELEMENTWISE, broadcast_layout, broadcast_shapes, define, no_gradient, unary
+from jitgraph.ops.families import ELEMENTWISE, broadcast_layout, broadcast_shapes, define, dtype_of, shape_of, unary
 
 unary(
     "conj",
@@ -94,6 +94,10 @@ def _python_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     return Signature((operand,) * len(types), (python_type(_KINDS.get(attrs["of"], "py_complex")),))
 
 
+def _python_vjp(b: Any, ct: Any, y: Any, *operands: Any, of: str) -> tuple[Any, ...]:
+    raise TraceError(f"no gradient through cmath.{of}: use NumPy's function")
+
+
 def _by_python(*operands: Any, of: str) -> Any:
     numbers = [x.item() if isinstance(x, np.generic) else x for x in operands]
     return pow(*numbers) if of == "pow" else getattr(cmath, of)(*numbers)
@@ -104,7 +108,7 @@ define(
     "A function of `cmath`, or `pow`, of Python's complex numbers: by Python itself.",
     _python_infer,
     _by_python,
-    vjp=no_gradient,
+    vjp=_python_vjp,
     traits=ELEMENTWISE,
     arity=-1,
 )
@@ -114,6 +118,7 @@ define(
     "`np.vdot` of two complex vectors of which one lies reversed, which BLAS does not take: NumPy's own loop.",
     lambda types, attrs: Signature((None, None), (TensorType(types[0].dtype, (), "np_scalar"),)),
     np.vdot,
+    vjp=lambda b, ct, y, p, q: (b.mul(ct, b.conj(q)), b.mul(b.conj(p), ct)),
     arity=2,
     by_numpy=lambda types: True,
 )
@@ -122,8 +127,32 @@ define(
     "The sum of the squares of both parts of a complex vector: NumPy's dot products of strided views.",
     lambda types, attrs: Signature((None,), (TensorType(dtypes.part_of(types[0].dtype), (), "np_scalar"),)),
     lambda x: x.real.dot(x.real) + x.imag.dot(x.imag),
+    vjp=lambda b, ct, y, x: (b.mul(b.conj(x), b.mul(ct, 2.0)),),
+    jvp=lambda b, tangents, y, x: b.reduce_sum(b.mul(b.real(b.mul(b.conj(x), tangents[0])), 2.0), axes=(0,)),
     by_numpy=lambda types: True,
 )
+
+#: Rules of gradients, in the convention of records: they are given the conjugate of the cotangent, and answer one.
+_VJPS: dict[str, Any] = {
+    "real": lambda b, ct, y, x: (b.cast(ct, dtype=dtype_of(x)),),
+    "imag": lambda b, ct, y, x: (b.with_imag(b.full(0.0, shape=shape_of(x), dtype=dtype_of(x)), b.neg(ct)),),
+    "with_real": lambda b, ct, y, x, part: (b.with_real(ct, b.imag(b.mul(ct, 0.0))), b.real(ct)),
+    "with_imag": lambda b, ct, y, x, part: (b.with_imag(ct, b.imag(b.mul(ct, 0.0))), b.neg(b.imag(ct))),
+}
+
+
+def _part_jvp(name: str) -> Callable[..., Any]:
+    return lambda b, tangents, y, x: getattr(b, name)(tangents[0])
+
+
+def _exchanged_jvp(name: str) -> Callable[..., Any]:
+    def jvp(b: Any, tangents: Any, y: Any, x: Any, part: Any) -> Any:
+        whole, given = tangents
+        whole = b.mul(y, 0.0) if whole is None else whole
+        return getattr(b, name)(whole, b.mul(part, 0.0) if given is None else given)
+
+    return jvp
+
 
 for _name, _read, _write, _what in (
     ("real", on_pairs.real, on_pairs.with_real, "real"),
@@ -135,7 +164,8 @@ for _name, _read, _write, _what in (
         _part_infer,
         _part(_name),
         lower=lambda s, x: x,
-        vjp=no_gradient,
+        vjp=_VJPS[_name],
+        jvp=_part_jvp(_name),
         traits=ELEMENTWISE,
         pairs=_read,
     )
@@ -145,7 +175,8 @@ for _name, _read, _write, _what in (
         _exchanged_infer(f"with_{_name}"),
         _exchange(_name),
         lower=lambda s, x, part: x,
-        vjp=no_gradient,
+        vjp=_VJPS[f"with_{_name}"],
+        jvp=_exchanged_jvp(f"with_{_name}"),
         traits=ELEMENTWISE,
         arity=2,
         pairs=_write,

@@ -41,6 +41,16 @@ from jitgraph.ops.families import (
 # -------------------------------------------------------------------------------------------------------- arithmetic
 
 
+def _sign_vjp(b: Any, ct: Any, y: Any, x: Any) -> tuple[Any]:
+    """0 for real numbers. z / |z| turns with z: (ct - conj(y) Re(y ct)) / |z|, in the convention of records."""
+    if dtype_of(x).kind != "c":
+        return (None,)
+    size = b.abs(x)
+    flat = b.eq(size, 0.0)
+    turned = b.sub(ct, b.mul(b.conj(y), b.real(b.mul(y, ct))))
+    return (b.where(flat, 0.0, b.div(turned, b.where(flat, 1.0, size))),)
+
+
 def _of_scalars(ufunc: np.ufunc, operation: Any) -> Any:
     """`ufunc`, or on complex scalars the operator, which NumPy (and Python) compute in another way."""
 
@@ -70,11 +80,11 @@ unary(
     np.absolute,
     "|x|.",
     low.absolute,
-    vjp=lambda b, ct, y, x: (b.mul(ct, b.sign(x)),),
+    vjp=lambda b, ct, y, x: (b.mul(ct, b.conj(b.sign(x)) if dtype_of(x).kind == "c" else b.sign(x)),),
     evaluate=_of_scalars(np.absolute, abs),
     pairs=on_pairs.absolute,
 )
-unary("sign", np.sign, "-1, 0 or 1 by the sign of x; NaN of NaN.", low.sign, vjp=no_gradient)
+unary("sign", np.sign, "-1, 0 or 1 by the sign of x; NaN of NaN.", low.sign, vjp=_sign_vjp)
 unary(
     "square",
     np.square,
@@ -429,7 +439,7 @@ def _cast_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
 
 def _cast_vjp(b: Any, ct: Any, y: Any, x: Any, *, dtype: np.dtype) -> tuple[Any]:
     source = dtype_of(x)
-    return (b.cast(ct, dtype=source) if source.kind == dtype.kind == "f" else None,)
+    return (b.cast(ct, dtype=source) if source.kind in "fc" and dtype.kind in "fc" else None,)
 
 
 define(
@@ -440,7 +450,7 @@ define(
     lower=low.cast,
     pairs=on_pairs.cast,
     vjp=_cast_vjp,
-    jvp=lambda b, tangents, y, x, dtype: b.cast(tangents[0], dtype=dtype) if dtype.kind == "f" else None,
+    jvp=lambda b, tangents, y, x, dtype: b.cast(tangents[0], dtype=dtype) if dtype.kind in "fc" else None,
     traits=ELEMENTWISE,
     numpy=(np.astype, np.ndarray.astype),
 )

@@ -69,6 +69,7 @@ class Carried:
         read: whether a turn may read the value of the one before.
         arguments: the block arguments of the attempt.
         wholes: leaves, by number, that are strided views of new arrays: the whole arrays are carried.
+        moves: its parts that stay are views of arrays from before the loop, behind it those of the last turn.
     """
 
     name: str
@@ -79,11 +80,16 @@ class Carried:
     read: bool = True
     arguments: list[Value | None] = field(default_factory=list)
     wholes: dict[int, Tensor] = field(default_factory=dict)
+    moves: bool = False
 
 
 def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
     parts = structure(x)
     return ([x], None) if parts is None else parts
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) is Tensor and x.is_traced and x.type.kind == "array"
 
 
 def is_missing(x: Any) -> bool:
@@ -159,8 +165,7 @@ class Region:
         self.storages.clear()
         for name in self.info.head:
             value = scope.get(name)
-            held = value.value if type(value) is Maybe else value
-            overwritten = name in self.info.unread and type(held) is Tensor and held.kind == "array"
+            overwritten = name in self.info.unread and any(map(_is_array, parts_of(value)[0]))
             if name != self.own_flag and not overwritten:
                 self._carry(name, value)
         for name in self.info.written:
@@ -303,10 +308,10 @@ class Region:
         wholes = {k: x for k, x in enumerate(leaves) if self._is_unread(name) and self._is_strided(x)}
         leaves = [make(x._storage, ()) if k in wholes else x for k, x in enumerate(leaves)]
         maybe = type(end) is Maybe
-        stays = [self._is_unread(name) and self._stays(x) and (maybe or self._has_turn()) for x in leaves]
+        stays = [self._is_unread(name) and self._is_left(x) and (maybe or self._has_turn()) for x in leaves]
         types = [None if stay else carried_type(x) for x, stay in zip(leaves, stays, strict=True)]
         inner = self._inner()
-        if any(not inner.isdisjoint(sizes_of(x)) for x in leaves):
+        if any(not inner.isdisjoint(sizes_of(x)) for x, stay in zip(leaves, stays, strict=True) if not stay):
             self.sized_inside.add(name)
             return True
         if self._is_unread(name) and self._has_turn() and all(self._is_outer(x) for x in leaves):
@@ -316,14 +321,15 @@ class Region:
             if type(before) is Tensor and type(end) is Tensor:
                 self._carry(name, before, rebound=True)
                 return False
-            raise Changed(name, before, end)
+            if not (self._is_unread(name) and self._has_turn()):
+                raise Changed(name, before, end)
         if name not in self.info.after and not is_read:
             return True
         if any(t is None and not stay for t, stay in zip(types, stays, strict=True)):
             return True  # text, objects: no run-time value; they stay what they are if they are static
         fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
         self._output(name, before, tree, types, read=is_read, fixed=fixed)
-        self.names[name].wholes = wholes
+        self.names[name].wholes, self.names[name].moves = wholes, any(stays)
         return False
 
     def _inner(self) -> set[str]:
@@ -402,7 +408,9 @@ class Region:
         for k, x in enumerate(leaves):
             t, have = carried.types[k], carried_type(x)
             if t is None:
-                if not _unchanged(carried.fixed[k], x):
+                if carried.moves and self._is_left(x):
+                    carried.fixed[k] = x
+                elif not _unchanged(carried.fixed[k], x):
                     raise Changed(carried.name, carried.fixed[k], x)
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)
@@ -487,6 +495,9 @@ class Region:
             for v in values:
                 if v is not None and not v.name and not carried.name.startswith("_jg_"):
                     v.name = carried.name
+            if carried.moves:
+                last = self._last_turn()
+                carried.fixed = [moved(x, last) if type(x) is Tensor else x for x in carried.fixed]
             bound[carried.name] = self._bind(carried, values, carried.wholes)
             leaf = carried.inits[0]
             if (

@@ -21,6 +21,7 @@ from jitgraph.tracing.poison import Poison
 from jitgraph.xp.core import mode_in
 from jitgraph.xp.grids import SUBSCRIPTS
 from jitgraph.xp.scalars import element
+from jitgraph.xp.shape import set_shape
 
 WRAPPERS: Final = (
     BuiltinFunctionType,
@@ -156,6 +157,10 @@ class Members:
             owner = self.outside.clones.get(id(owner), owner)
         kind = type(owner)
         if kind is Tensor:
+            known = owner._storage.origin is not None and not owner._steps  # the caller's own array
+            if name == "shape" and owner.is_traced and not known and len(self.mode.blocks) == 1:
+                set_shape(owner, value)
+                return
             if name in ("shape", "dtype", "strides"):
                 self.mode.fail(
                     f"assignment to .{name} of an array is not supported", "use x.reshape(...), or a new array."

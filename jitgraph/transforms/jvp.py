@@ -20,7 +20,7 @@ from jitgraph.transforms.vjp import (
     Operation,
     Sweep,
     broadcast_to,
-    is_differentiable,
+    has_tangent,
     mark_active,
     no_gradient,
     record_vjp,
@@ -62,10 +62,10 @@ class Forward:
         special = RULES.get(op.defn.name)
         if special is not None:
             special(self, op)
-        elif any(is_differentiable(r.type) for r in op.results):
+        elif any(has_tangent(r.type) for r in op.results):
             tangents = [self.tangents.get(x) for x in op.operands]
             for result, tangent in zip(op.results, record_jvp(self.b, op, tangents), strict=True):
-                if tangent is not None and is_differentiable(result.type):
+                if tangent is not None and has_tangent(result.type):
                     self.tangents[result] = fit(self.b, tangent, result)
 
 
@@ -105,13 +105,13 @@ def record_jvp(b: AnyBuilder, op: Operation, tangents: Sequence[Handle | None]) 
 def _filled(b: AnyBuilder, op: Operation, tangents: Sequence[Handle | None]) -> list[Handle]:
     """Tangents with zeros filled in; operands that have none (indices, masks) as they are."""
     return [
-        t if t is not None else zeros(b, x.type) if is_differentiable(x.type) else x
+        t if t is not None else zeros(b, x.type) if has_tangent(x.type) else x
         for t, x in zip(tangents, op.operands, strict=True)
     ]
 
 
 def _transposed_vjp(b: AnyBuilder, op: Operation, tangents: Sequence[Handle | None]) -> Sequence[Handle | None]:
-    seeds = [zeros(b, r.type) if is_differentiable(r.type) else None for r in op.results]
+    seeds = [zeros(b, r.type) if has_tangent(r.type) else None for r in op.results]
     cotangents, emitted = _recorded(b, lambda: record_vjp(b, op, seeds))
     active: set[Handle] = {s for s in seeds if s is not None}
     mark_active(emitted, active)
@@ -139,5 +139,5 @@ def _recorded(b: AnyBuilder, run: Callable[[], Any]) -> tuple[Any, Sequence[Oper
 
 @rule("host_call")
 def _host_call(_forward: Forward, op: Operation) -> None:
-    if any(is_differentiable(r.type) for r in op.results):
+    if any(has_tangent(r.type) for r in op.results):
         raise no_gradient(op)

@@ -8,6 +8,8 @@ Laws:
 2. A cotangent has the shape and the dtype of its value; that of zero is None until an operator needs it.
 3. Reads of parts (views, takes) add into one cotangent of the whole in place, so that a loop that reads one element a
    turn costs one element a turn.
+4. The cotangent of a complex number is the derivative by its real part plus i times that by its imaginary part. Records
+   multiply cotangents by complex derivatives; so they are given conjugates, and what they answer is conjugated.
 """
 
 from __future__ import annotations
@@ -113,8 +115,14 @@ class Sweep:
         if special is not None:
             special(self, op, cotangents)
             return
+        cotangents = [conjugate(self.b, ct) for ct in cotangents]
         for operand, ct in zip(op.operands, record_vjp(self.b, op, cotangents), strict=True):
-            self.add(operand, ct)
+            self.add(operand, conjugate(self.b, ct))
+
+
+def conjugate(b: AnyBuilder, ct: Handle | None) -> Handle | None:
+    """The conjugate of a complex cotangent; a real one as it is. See law 4."""
+    return b.conj(ct) if ct is not None and ct.type.dtype.kind == "c" else ct
 
 
 def record_vjp(b: AnyBuilder, op: Operation, cotangents: Sequence[Handle | None]) -> Sequence[Handle | None]:
@@ -141,28 +149,22 @@ def no_gradient(op: Operation) -> TraceError:
 
 
 def is_differentiable(t: TensorType) -> bool:
-    """Only floats have cotangents and tangents."""
+    """Only floats are inputs and outputs of gradients."""
     return t.dtype.kind == "f"
 
 
-def mark_active(ops: Iterable[Operation], active: set[Handle]) -> None:
-    """Add to `active` every float value that depends on an active one, those in regions included.
+def has_tangent(t: TensorType) -> bool:
+    """Floats have cotangents and tangents, and so have complex numbers in between."""
+    return t.dtype.kind in "fc"
 
-    Raises:
-        TraceError: a complex value depends on an active one.
-    """
+
+def mark_active(ops: Iterable[Operation], active: set[Handle]) -> None:
+    """Add to `active` every float or complex value that depends on an active one, those in regions included."""
     for op in ops:
         if op.regions:
             _mark_regions(op, active)
         elif any(x in active for x in op.operands):
-            for r in op.results:
-                kind = r.type.dtype.kind
-                if kind == "f":
-                    active.add(r)
-                elif kind == "c":
-                    remedy = "compute with real and imaginary parts as two real arrays"
-                    what = f"no gradient through complex numbers, which {op.defn.name} makes"
-                    raise TraceError(describe(what, getattr(op, "loc", None), remedy=remedy))
+            active.update(r for r in op.results if has_tangent(r.type))
 
 
 def _mark_regions(op: Operation, active: set[Handle]) -> None:

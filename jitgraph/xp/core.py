@@ -525,12 +525,12 @@ def _is_one(mode: Mode, d: DimLike) -> bool:
 
 def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
     """A result as the caller asked for it: itself, or written to `out`."""
-    if out is None:
-        return result
     if isinstance(out, tuple):
         (out,) = out
-        if out is None:
-            return result
+    if out is None:
+        return result
+    if out is Ellipsis:  # an array, where a scalar would come
+        return array_tensor(result)
     if type(out) is not Tensor:
         if isinstance(out, np.ndarray):
             raise errors.TraceError(

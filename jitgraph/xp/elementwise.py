@@ -103,7 +103,8 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     values = by_loop(record, _strong([operand(x) for x in operands]))
     casting = kwargs.get("casting", "same_kind")
     signature = _signature(ufunc, kwargs)
-    if signature is not None or casting != "same_kind":
+    exact = signature is None and record in ("eq", "ne", "lt", "le", "gt", "ge")  # also of Python ints of any size
+    if signature is not None or (casting != "same_kind" and not exact):
         values = with_loop(ufunc, values, signature, casting)
     result = np_kind(_apply_record(record, values))
     return ufunc_result(result, out, kwargs)

@@ -155,15 +155,18 @@ def slice_bounds(mode: Mode, s: slice, size: DimLike) -> tuple[DimLike, DimLike,
     Raises:
         ShapeError: the step is zero.
     """
-    step = _step(mode, s.step)
+    step, sign = _step(mode, s.step)
     start, stop = _bound(mode, s.start), _bound(mode, s.stop)
+    if not sign:
+        assert isinstance(mode, TraceMode)
+        return _of_any_step(mode, start, stop, step, size)
     if isinstance(size, int) and all(isinstance(b, (int, type(None))) for b in (start, stop)) and isinstance(step, int):
         begin, end, by = slice(start, stop, step).indices(size)
         count = len(range(begin, end, by))
         return (begin if count else 0), by, count
     first: DimLike
     length: DimLike
-    forward = isinstance(step, Dim) or step > 0
+    forward = sign > 0
     stride = step if forward else -step
     if start is None and stop is None:
         return (0, step, _ceil(size, stride)) if forward else (size - 1, step, _ceil(size, stride))
@@ -179,29 +182,54 @@ def _ceil(length: DimLike, stride: DimLike) -> DimLike:
     return length if stride == 1 else floordiv(length + stride - 1, stride)
 
 
-def _step(mode: Mode, step: Any) -> DimLike:
+def _step(mode: Mode, step: Any) -> tuple[DimLike, int]:
+    """The step and its sign: 0 if only the run knows it."""
     if step is None:
-        return 1
+        return 1, 1
     d = _bound(mode, step)
     assert d is not None
-    if isinstance(d, int):
-        if d == 0:
-            raise errors.ShapeError("slice step cannot be zero")
-        return d
     try:
         if mode.decide("==", d, 0):
             raise errors.ShapeError("slice step cannot be zero")
-        if mode.decide(">", d, 0):
-            return d
+        return d, 1 if mode.decide(">", d, 0) else -1
     except Undecided:
-        assert isinstance(mode, TraceMode)
-        mode.check(mode.compare("gt", d, 0), "deoptimise", "a slice step that is not positive")
-        return d
-    raise errors.TraceError(
-        errors.describe(
-            "a slice with a negative step that is not a constant", _loc(mode), remedy="reverse with x[::-1] first."
-        )
+        return d, 0
+
+
+def _of_any_step(
+    mode: TraceMode, start: DimLike | None, stop: DimLike | None, step: DimLike, size: DimLike
+) -> tuple[DimLike, DimLike, DimLike]:
+    """Offset, step and length of a slice whose step has a sign that only the run knows."""
+    mode.check(mode.compare("ne", step, 0), "ValueError", "slice step cannot be zero")
+    b, n = mode.builder, mode.dim_value(size)
+    longest = mode.dim_value(size + 1)  # a longer step than that finds nothing else
+    by = b.minimum(b.maximum(mode.dim_value(step), mode.dim_value(-1 - size)), longest)
+    forward = b.gt(by, 0)
+    low = b.where(forward, 0, -1)
+    high = b.add(low, n)
+
+    def end(bound: DimLike | None, default: Value) -> Value:
+        if bound is None:
+            return default
+        value = mode.dim_value(bound)
+        value = b.where(b.lt(value, 0), b.add(value, n), value)
+        return b.minimum(b.maximum(value, low), high)  # type: ignore[no-any-return]
+
+    first = end(start, b.where(forward, low, high))
+    last = end(stop, b.where(forward, high, low))
+    whole = b.add(b.sub(last, first), b.sub(by, b.where(forward, 1, -1)))
+    count = b.maximum(b.floordiv(whole, by), 0)
+    first = b.where(b.gt(count, 0), first, 0)
+    return (
+        mode.bind(_held(mode, first), "b", 0, size),
+        mode.bind(_held(mode, by), "b"),
+        mode.bind(_held(mode, count), "k", 0, size),
     )
+
+
+def _held(mode: TraceMode, value: Value) -> Value:
+    """A 0-d value as a scalar."""
+    return mode.builder.as_kind(value, kind="np_scalar") if value.type.kind == "array" else value  # type: ignore[no-any-return]
 
 
 def _bound(mode: Mode, bound: Any) -> DimLike | None:

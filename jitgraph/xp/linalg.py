@@ -78,6 +78,9 @@ def matmul(
     x1: Any, x2: Any, /, out: Any = None, *, casting: str = "same_kind", dtype: Any = None, **kwargs: Any
 ) -> Any:
     _, a, b = _pair(x1, x2)
+    placed = [(k,) if not isinstance(k, (tuple, list)) else tuple(k) for k in kwargs.pop("axes", None) or ()]
+    if placed:
+        a, b = (_to_the_end(t, k) for t, k in zip((a, b), placed, strict=False))
     for number, t in enumerate((a, b)):
         if not t.type.shape:
             raise errors.ShapeError(
@@ -89,7 +92,15 @@ def matmul(
         from jitgraph.xp.core import cast
 
         a, b = cast(a, dtype), cast(b, dtype)
-    return deliver(product_of(a, b, "x @ y"), out, casting)
+    result = product_of(a, b, "x @ y")
+    if len(placed) > 2 and placed[2]:
+        result = moveaxis(result, tuple(range(-len(placed[2]), 0)), placed[2])
+    return deliver(result, out, casting)
+
+
+def _to_the_end(t: Tensor, axes: tuple[Any, ...]) -> Tensor:
+    """The axes of one matrix or vector moved to the end."""
+    return moveaxis(t, axes, tuple(range(-len(axes), 0)))  # type: ignore[no-any-return]
 
 
 def _place(t: Tensor) -> Any:
@@ -103,7 +114,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     if not x.type.shape or not y.type.shape:
         return deliver(multiply(x, y), out)
     if x.type.ndim <= 2 and y.type.ndim <= 2:
-        return deliver(product_of(*_for_blas(x, y), "dot"), out)
+        made = product_of(*_for_blas(x, y), "dot")
+        return made if deliver(made, out) is made or not made.type.shape else out
     if y.type.ndim <= 2:
         return deliver(product_of(x, y, "dot"), out)
     ndim = y.type.ndim
@@ -113,7 +125,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 def _for_blas(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The operands of `dot` as NumPy hands them to BLAS: copied where `matmul` would go its own, other way.
 
-    Source: `cblas_matrixproduct`: strides that are negative or zero, and matrices with gaps.
+    Source: `cblas_matrixproduct`: strides that are negative or zero, matrices with gaps, and addresses off the grid.
     """
     if x.type.dtype.kind not in "fc" or y.type.dtype != x.type.dtype or not isinstance(x._storage.mode, TraceMode):
         return x, y
@@ -121,6 +133,8 @@ def _for_blas(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _blas_operand(x: Tensor) -> Tensor:
+    if x.type.layout.unaligned:
+        x = apply(R("copy"), x, order="K")
     layout = x.type.layout
     gaps = x.type.ndim == 2 and layout.breaks and 1 not in x.type.shape
     return apply(R("copy"), x, order="C") if layout.negative or layout.zero or gaps else x

@@ -197,8 +197,8 @@ def item(x: Tensor, *args: Any) -> Any:
         return plain(x).item(*args) if isinstance(plain(x), (np.ndarray, np.generic)) else plain(x)
     if args:
         key = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
-        if len(key) == 1 and x.type.ndim > 1:
-            x = shape.ravel(x)
+        if len(key) == 1 and x.type.ndim != 1:
+            x = shape.ravel(array_tensor(x))
         elif len(key) != x.type.ndim:
             raise errors.ShapeError("incorrect number of indices for array")
         x = indexing.getitem(x, key)

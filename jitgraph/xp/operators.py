@@ -95,6 +95,9 @@ def binary(name: str, a: Any, b: Any) -> Any:
     if name == "pow":
         return power(a, b)
     if name == "matmul":
+        if all(isinstance(x, np.generic) or (type(x) is Tensor and x.type.is_scalar) or is_python(x) for x in (a, b)):
+            operands = f"'{describe_operand(a)}' and '{describe_operand(b)}'"
+            raise errors.DTypeError(f"unsupported operand type(s) for @: {operands}")
         from jitgraph.xp.linalg import matmul
 
         return matmul(a, b)
@@ -342,6 +345,9 @@ def power(a: Any, b: Any) -> Any:
             return apply(R("square"), base)
         elif kind == "b" and exponent == 2 and isinstance(exponent, int) and base.type.kind == "array":
             return apply(R("square"), apply(R("cast"), base, dtype=np.dtype(np.int8)))  # the loop of `np.square`
+    elif base.type.dtype.kind == "c" and base.type.kind == "array" and is_python(b) and base.is_traced:
+        root = apply(R("eq"), b, 0.5)  # the other short cuts are those of the loop
+        return EXPORTS["where"](root, apply(R("sqrt"), base), ufunc_power(a, b))
     return ufunc_power(a, b)
 
 

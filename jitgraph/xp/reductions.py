@@ -350,7 +350,7 @@ def _position(record: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     x = operand_of(a)
     keep = bool(keepdims) if given(keepdims) else False
     if not x.type.ndim:
-        x = reshape_to(array_tensor(x), (1,))
+        x, keep = reshape_to(array_tensor(x), (1,)), False
     ndim = x.type.ndim
     if axis is None:
         flat = ravel(x)

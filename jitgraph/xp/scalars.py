@@ -605,6 +605,33 @@ def _better(mode: TraceMode, record: str, a: Any, b: Any) -> Any:
 max_, min_ = _pick("max"), _pick("min")
 
 
+def _truths(original: Any, record: str, decides: bool) -> None:
+    """`any` or `all`: what is known decides as in Python; traced elements are combined."""
+
+    def function(iterable: Any, /) -> Any:
+        if type(iterable) is Tensor and iterable.is_traced and iterable.type.ndim == 1:
+            return bool_(NUMPY_TABLE[np.any if decides else np.all](iterable))
+        total: Any = None
+        for item in iterate(iterable) if type(iterable) is Tensor else iterable:
+            truth = bool_(item)
+            if type(truth) is not Tensor:
+                if truth == decides:
+                    return decides
+            elif total is None:
+                total = truth
+            else:
+                mode = truth._storage.mode
+                total = wrap(mode, _op(mode, record, read(total), read(truth)))  # type: ignore[arg-type]
+        return (not decides) if total is None else total
+
+    function.__name__ = original.__name__
+    BUILTIN_TABLE[original] = function
+
+
+_truths(builtins.any, "logical_or", decides=True)
+_truths(builtins.all, "logical_and", decides=False)
+
+
 # --- lists of numbers
 
 

@@ -159,6 +159,20 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
     return apply(R("copy"), result, order="F" if order == "F" else "C") if copy is True and shares else result
 
 
+def set_shape(x: Tensor, shape: Any) -> None:
+    """`x.shape = shape` of an array that the caller does not see: the same object with other sizes.
+
+    Raises:
+        AttributeError: it would have to be copied.
+    """
+    seen = reshape_to(x, shape_of(shape))
+    if seen._storage is not x._storage:
+        raise AttributeError(
+            "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
+        )
+    x._steps, x._dim, x._type, x._seen = seen._steps, seen._dim, None, None
+
+
 @numpy_function(np.ravel, views=True)
 def ravel(a: Any, order: str = "C") -> Any:
     x, order = view_tensor(a), memory_order(order)
@@ -250,6 +264,8 @@ def transpose(a: Any, axes: Any = None) -> Any:
     if axes is None:
         perm = tuple(range(ndim - 1, -1, -1))
     else:
+        if type(axes) is Tensor and axes.type.shape:
+            axes = axes._storage.mode.concrete(axes, "array").tolist()
         if len(axes) != ndim:
             raise errors.ShapeError(errors.describe("axes don't match array", place_of(x)))
         perm = tuple(axis_of(k, ndim, "transpose") for k in axes)

@@ -10,7 +10,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import EAGER, Tensor, apply, read, wrap
-from jitgraph.xp.core import R, array_tensor, axis_of, cast, deliver, mode_in, numpy_function, sizes_agree
+from jitgraph.xp.core import EXPORTS, R, array_tensor, axis_of, cast, deliver, mode_in, numpy_function, sizes_agree
 from jitgraph.xp.shape import moveaxis, retyped
 
 
@@ -37,8 +37,10 @@ def _define(ufunc: np.ufunc, core: tuple[int, int], kept: int) -> None:
         dtype: Any = None,
         **kwargs: Any,
     ) -> Any:
-        if set(kwargs) - {"order", "subok"} or keepdims:
-            raise errors.DTypeError(f"{name}: {', '.join([*kwargs, 'keepdims' * keepdims])} is not supported under jit")
+        if set(kwargs) - {"order", "subok"}:
+            raise errors.DTypeError(f"{name}: {', '.join(kwargs)} is not supported under jit")
+        if keepdims and kept:
+            raise errors.DTypeError(f"{name} does not support keepdims")
         mode = mode_in((x1, x2)) or EAGER
         operands = [array_tensor(x, mode) for x in (x1, x2)]
         if dtype is not None:
@@ -48,6 +50,9 @@ def _define(ufunc: np.ufunc, core: tuple[int, int], kept: int) -> None:
         result = apply(R(name), *_agreed(mode, operands, core, name))
         if len(placed) > 2 and kept and result.type.ndim:
             result = moveaxis(result, -1, placed[2][0])
+        if keepdims:
+            at = axis_of(placed[2][0] if len(placed) > 2 and placed[2] else placed[0][0], result.type.ndim + 1)
+            result = EXPORTS["expand_dims"](array_tensor(result), at)
         return deliver(result, out, casting)
 
     function.__doc__ = R(name).doc
@@ -58,7 +63,7 @@ def _axes(axis: Any, axes: Any, core: tuple[int, int]) -> list[Sequence[int]]:
     if axis is not None:
         return [(axis,)] * 2
     if axes is not None:
-        return [(a,) if isinstance(a, int) else tuple(a) for a in axes]
+        return [tuple(a) if isinstance(a, (tuple, list)) else (a,) for a in axes]
     return [range(-count, 0) for count in core]
 
 

@@ -285,3 +285,33 @@ def test_masks_and_gathers_fuse(body: str) -> None:
     assert (len(explained.kernels), len(explained.temporaries)) == FUSED[body]
     assert not explained.copies
     check(body, args)
+
+
+#: Statements with a step of any sign, which only the run knows.
+STEPS = [
+    "return x[::s]",
+    "return x[p:q:s]",
+    "return x[p::s].copy(), x[:q:s] * 2",
+    "x[p:q:s] = 5",
+    "x[::s] += 1 | return x",
+    "return a[p:q:s, ::s]",
+    "return a[:, ::s].T",
+    "return x[p:q:s][::-1], x[::s][::s]",
+]
+
+
+@pytest.mark.parametrize("body", STEPS)
+def test_steps_of_any_sign(body: str) -> None:
+    names = [k for k in ("x", "a", "p", "q", "s") if re.search(rf"\b{k}\b", body)]
+    f = function(names, body)
+    compiled = jg.jit(f)
+    for p, q in [(1, 5), (-9, 4), (-1, -8), (3, -2), (0, 2**62), (8, 0)]:
+        for s in (1, -1, 2, -3, 9, -9, 2**63 - 1, -(2**63), 0):
+            args = {"x": np.arange(7.0), "a": np.arange(20.0).reshape(5, 4), "p": p, "q": q, "s": s}
+            args = {k: args[k] for k in names}
+            wanted, error, wanted_args = run(f, args)
+            found, raised, found_args = run(compiled, args)
+            assert isinstance(raised, type(error)) if error is not None else raised is None, (p, q, s, raised)
+            assert not differs(found, wanted), (p, q, s)
+            assert all(not differs(found_args[k], wanted_args[k]) for k in names), (p, q, s)
+            assert aliases(found, found_args) == aliases(wanted, wanted_args), (p, q, s)

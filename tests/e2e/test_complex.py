@@ -354,12 +354,54 @@ def test_fourier_matrix():
     both(f, numbers(8))
 
 
-def test_gradients_through_complex_numbers_are_refused():
-    def loss(x):
-        return np.abs(x * (1 + 2j)).sum()
+Z, MATRIX = numbers(7), numbers(4, 7)
+TURNS = np.abs(RNG.standard_normal(7)) + 0.5
 
-    with pytest.raises(jg.errors.JitgraphError, match="complex"):
-        jg.jit(jg.grad(loss))(np.arange(1.0, 4.0))
+
+def by_writes(x):
+    z = np.zeros(7, complex)
+    z.real = x
+    z.imag = x * x
+    z[2] *= 1j
+    return np.abs(z * Z).sum()
+
+
+def by_a_loop(x):
+    z = 0j
+    for i in range(x.shape[0]):
+        z = z * 0.5 + x[i] * 1j * z + x[i]
+    return abs(z)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: np.abs(x * (1 + 2j) + Z).sum() + (x * np.exp(1j * x) * Z).real.sum() + (x * 1j).imag.sum(),
+        lambda x: np.abs(MATRIX @ (x * Z)).sum() + (np.abs(np.cumsum(x * Z)) ** 2).sum() + np.linalg.norm(x * Z),
+        lambda x: np.angle(x + 1j * x**2).sum() + np.abs((x + 2j) / (x * x - 1j)).sum() + np.sqrt(x + 2j).imag.sum(),
+        lambda x: np.where(x > 1, x * Z, x * 1j).imag.sum() + np.abs(np.prod(x * Z)) + np.abs((x * Z) ** -1).sum(),
+        lambda x: np.sign(x + 1j * x[::-1]).imag.sum() + np.var(x * Z) + (x * Z)[1:4].conj().imag.sum(),
+        lambda x: np.real(np.vdot(x * Z, (x * Z)[::-1])) + np.real(np.vdot((x * Z)[::-1], x * x * Z)),
+        by_writes,
+        by_a_loop,
+    ],
+)
+def test_gradients_through_complex_numbers(loss):
+    step = 1e-6
+    slopes = np.array([(loss(TURNS + d) - loss(TURNS - d)) / (2 * step) for d in step * np.eye(7)])
+    found = jg.jit(jg.grad(loss))(TURNS)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, slopes, rtol=1e-5, atol=1e-6)
+    along = np.linspace(-1, 1, 7)
+    _, tangent = jg.jit(lambda x: jg.jvp(loss, (x,), (along,)))(TURNS)
+    np.testing.assert_allclose(tangent, slopes @ along, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_need_real_inputs_and_results():
+    with pytest.raises(jg.errors.JitgraphError):
+        jg.grad(lambda z: np.abs(z).sum())(Z)
+    with pytest.raises(jg.errors.JitgraphError):
+        jg.grad(lambda x: (x * 1j).sum())(TURNS)
 
 
 def test_a_chain_is_one_kernel_of_whole_vectors():

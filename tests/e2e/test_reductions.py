@@ -270,3 +270,34 @@ def test_random_layouts(seed: int) -> None:
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             same(jg.jit(f)(x, mask), f(x, mask), f"{x.shape} {x.strides} {x.dtype} {kwargs}")
+
+
+def test_folds_of_functions_with_a_bound() -> None:
+    def folds(x: Any) -> Any:
+        return np.hypot.reduce(x, axis=1), np.logaddexp.accumulate(x, axis=0), np.arctan2.reduceat(x, [0, 2], axis=0)
+
+    for found, wanted in zip(jg.jit(folds)(X), folds(X), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    same(jg.jit(folds, numerics="numpy")(X), folds(X), "numpy's functions")
+    jg.jit(folds, check=True)(X)
+
+
+def test_folds_in_loops() -> None:
+    def loop(x: Any, k: Any) -> Any:
+        out = np.zeros((x.shape[0], 5))
+        for i in range(x.shape[0]):
+            out[i, 0] = np.subtract.reduce(x[i], initial=1.0)
+            out[i, 1] = np.add.reduceat(x[i], np.array([0, 4]))[1]
+            out[i, 2] = np.maximum.accumulate(x[i])[k]
+            out[i, 3] = np.sum(x[i], where=x[k] > 0)
+            out[i, 4] = np.median(x[i]) + np.nanmax(x[i]) + np.average(x[i], weights=x[k] ** 2)
+        return out
+
+    x = RNG.standard_normal((60, 7))
+    same(jg.jit(loop)(x, 3), loop(x, 3), "loop")
+
+
+def test_operators_without_a_gradient_say_so() -> None:
+    for f in (lambda x: np.maximum.accumulate(x).sum(), lambda x: np.add.reduceat(x, [0, 2]).sum()):
+        with pytest.raises(jg.errors.JitgraphError, match="no gradient for the operator"):
+            jg.grad(f)(X[0])

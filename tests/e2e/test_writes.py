@@ -320,6 +320,34 @@ def test_numbers_have_to_fit_integers():
             check(f, lambda v=v: (np.zeros(4, np.int8), v))
 
 
+def test_an_array_gets_another_shape():
+    def fresh(x):
+        y = x.copy()
+        z = y
+        y.shape = (6, 2)
+        y[0] = 1
+        z.shape = -1
+        return y, y.shape[0]
+
+    def view(x):
+        y = x[1:]
+        y.shape = (2, -1)
+        y[1] = 7
+        return y.ndim
+
+    def impossible(x):
+        y = x.copy().T
+        y.shape = 12
+
+    def argument(x):
+        x.shape = 12
+
+    for f in (fresh, view, impossible):
+        check(f, lambda: (np.arange(12.0).reshape(3, 4),))
+    with pytest.raises(jg.errors.TraceError, match="assignment to .shape"):
+        jg.jit(argument)(np.arange(12.0).reshape(3, 4))
+
+
 def test_arguments_that_overlap_or_are_one():
     def f(a, b):
         a += 1

@@ -10,7 +10,8 @@ import signal
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +35,7 @@ from tests.fuzz.programs import Fuzzed
 
 #: Names of functions whose zeros have no promised sign.
 _FREE_ZERO = ("max", "min", "clip")
-_SHRINK_SECONDS = 5
+_SHRINK_SECONDS, _INTERPRET_SECONDS = 3, 4
 LEVELS = ("graph", "passes", "loops", "machine code")
 
 
@@ -68,6 +69,26 @@ class Counts:
 
 class Unsupported(Exception):  # noqa: N818
     """The program uses something that is refused with a TraceError."""
+
+
+class TooLong(BaseException):
+    """Python code takes too long; no Exception, so that it is no outcome of a call."""
+
+
+def _too_long(*_: object) -> None:
+    raise TooLong
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """End Python code that takes longer, by `TooLong`; an alarm that was set goes on."""
+    handler = signal.signal(signal.SIGALRM, _too_long)
+    left = signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+        signal.alarm(left)
 
 
 class Levels:
@@ -170,7 +191,12 @@ def check(program: Fuzzed, counts: Counts | None = None) -> Difference | None:
             continue
         levels = known.setdefault(id(served), Levels(served))
         for level in LEVELS[:3]:
-            outcome = levels.outcome(level, program.make(call))
+            try:
+                with limited(_INTERPRET_SECONDS):
+                    outcome = levels.outcome(level, program.make(call))
+            except TooLong:
+                counts.levels[f"{level} given up as slow"] += 1
+                continue
             if outcome is None:
                 counts.levels["plain Python"] += 1
                 continue
@@ -290,24 +316,15 @@ def _kind(d: Difference) -> str:
     return f"{d.stage.split(' (')[0]}/{what[0] if 'raises' in what[0] else ' '.join(what[1:])[:12]}"
 
 
-class TooLong(BaseException):
-    """A smaller program does not end; no Exception, so that it is no outcome of a call."""
-
-
-def _too_long(*_: object) -> None:
-    raise TooLong
-
-
 def _difference_of(program: Fuzzed) -> Difference | None:
     """What a smaller program shows; NumPy runs it first, so that a loop without an end is found there."""
-    before = signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(_SHRINK_SECONDS)
+    fn = program.function()
     try:
+        with limited(_SHRINK_SECONDS):
+            for call in range(len(program.calls)):
+                run(fn, program.make(call))
         return check(program)
     except (Exception, TooLong):  # noqa: BLE001 - the smaller program is none
         return None
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 

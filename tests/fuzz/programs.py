@@ -216,6 +216,15 @@ class Generator:
         self.kind = x.dtype.kind if isinstance(x, np.ndarray) else "c"
         return self.own
 
+    def draw_writable(self) -> str:
+        """As `draw_own`, but no read-only array: `ufunc.at` and `copyto` do not always refuse those in NumPy."""
+        for _ in range(4):
+            x = self.env.get(self.draw_own())
+            if isinstance(x, np.ndarray) and x.flags.writeable:
+                return self.own
+        self.own, self.kind = "np.zeros(4)", "f"
+        return self.own
+
     def draw_own2(self) -> str:
         """That array again, or another one of the same kind."""
         same = [n for n, x in self.env.items() if isinstance(x, np.ndarray) and x.dtype.kind == self.kind]

@@ -136,7 +136,7 @@ def main() -> int:
     refused = sum(map(len, totals.refused.values()))
     took = time.perf_counter() - start
     print(f"seeds {given.seed} to {end - 1}: {given.count} programs, {totals.faults} faults, {refused} refused, {took:.0f} s")
-    print("calls compared: " + ", ".join(f"{name} {totals.levels[name]}" for name in (*LEVELS, "plain Python")))
+    print("calls compared: " + ", ".join(f"{name} {totals.levels[name]}" for name in (*LEVELS, *sorted(totals.levels.keys() - set(LEVELS)))))
     for text, seeds in sorted(totals.refused.items(), key=lambda item: -len(item[1])):
         print(f"  {len(seeds)} {text}" + (f" {seeds[:12]}" if given.refused else ""))
     return int(totals.faults > 0)

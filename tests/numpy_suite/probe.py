@@ -224,6 +224,8 @@ class Probe:
         _walk(given, arrays)
         if not arrays:
             raise Plain("no array")
+        if given[1].get("where", True) is not True and given[1].get("out") is None and name.removeprefix("np.") in _UFUNCS:
+            raise Plain("where= without out=: what is left out is undefined")
         frame = _caller()
         key = (frame.f_code.co_filename, frame.f_lineno, name)
         self.lines[key] += 1
@@ -325,6 +327,9 @@ def _public() -> dict[int, tuple[str, Any]]:
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     _NAMES = _public()
+
+
+_UFUNCS = frozenset(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc))
 
 
 def _caller() -> FrameType:

@@ -45,12 +45,14 @@ UNARY = {
     "exp2": (-2, 2), "expm1": (-2, 2), "log": (0.5, 3), "log2": (0.5, 3), "log10": (0.5, 3), "log1p": (-0.5, 3),
     "sin": (-3, 3), "cos": (-3, 3), "tan": (-1, 1), "sinh": (-2, 2), "cosh": (-2, 2), "tanh": (-2, 2),
     "arcsin": (-0.8, 0.8), "arccos": (-0.8, 0.8), "arctan": (-2, 2), "sigmoid": (-3, 3),
-    "relu": (0.1, 2), "erf": (-2, 2),
+    "relu": (0.1, 2), "erf": (-2, 2), "cbrt": (0.3, 2), "arcsinh": (-2, 2), "arccosh": (1.2, 3), "arctanh": (-0.8, 0.8),
+    "radians": (-2, 2), "degrees": (-2, 2), "fabs": (0.2, 2), "frexp_mantissa": (0.55, 0.9), "modf_fraction": (0.1, 0.9),
 }  # fmt: skip
 BINARY = {
     "add": (-2, 2), "sub": (-2, 2), "mul": (-2, 2), "div": (0.5, 2), "pow": (0.5, 2), "minimum": (-2, 2),
     "maximum": (-2, 2), "fmin": (-2, 2), "fmax": (-2, 2), "copysign": (0.3, 2), "arctan2": (0.3, 2),
-    "mod": (0.5, 2), "fmod": (0.5, 2),
+    "mod": (0.5, 2), "fmod": (0.5, 2), "hypot": (0.3, 2), "float_power": (0.5, 2), "logaddexp": (-2, 2),
+    "logaddexp2": (-2, 2), "heaviside": (0.5, 2), "nextafter": (-2, 2),
 }  # fmt: skip
 SLICE = IndexMap((N - 2, M), (AxisMap(1), AxisMap(2, 1, 0), AxisMap(0, 1, 1)))
 STEPS = IndexMap((2, M), (AxisMap(3, -2, 0), AxisMap(0, 1, 1)))
@@ -101,6 +103,13 @@ CASES = [
     case("matmul", (2, N, M), (1, M, 5), id="matmul-stack"),
     case("matmul", (2, N, M), (M,), id="matmul-stack-vector"),
     case("matmul", (M,), (2, M, N), id="vector-matmul-stack"),
+    case("vecdot", (N, M), (N, M)),
+    case("vecdot", (N, M), (M,), id="vecdot-stack"),
+    case("matvec", (N, M), (M,)),
+    case("matvec", (2, N, M), (2, M), id="matvec-stack"),
+    case("vecmat", (N,), (N, M)),
+    case("vecmat", (2, N), (N, M), id="vecmat-stack"),
+    case("ldexp", (N, M), extra=(np.int64(3),)),
     case("take", (N, M), extra=(np.array([[0, 3], [3, 1]]),), axis=0),
     case("take", (N, M), extra=(np.array([0, 2, 2, 1]),), axis=1, id="take-axis-1"),
 ]  # fmt: skip
