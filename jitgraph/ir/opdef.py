@@ -123,9 +123,9 @@ class OpDef:
         pairs: `pairs(s, types, *operands, **attrs)`: the lowering where an operand or the result is complex; `types`
             are those of the operands, complex ones are pairs of parts (`Scalar.pair`). Elementwise operators without it
             are computed by NumPy.
-        by_numpy: whether results of such types (of the operands, then of the results) are computed by NumPy itself, called back from machine
-            code (`passes/numpy_functions.py`), because `lower` has no code for them. ELEMENTWISE records without
-            `lower` always are.
+        by_numpy: whether results of such types (of the operands, then of the results) are computed by NumPy itself,
+            called back from machine code (`passes/numpy_functions.py`), because `lower` has no code for them.
+            ELEMENTWISE records without `lower` always are.
     """
 
     name: str
@@ -153,9 +153,10 @@ class OpDef:
 
     def needs_numpy(self, types: Sequence[TensorType], attrs: Attrs | None = None) -> bool:
         """Whether NumPy itself computes the operator for these types (of operands and results)."""
-        function = None if attrs is None else attrs.get("function")
-        if function is not None and (attrs.get("into") or REGISTRY[function].needs_numpy(types)):  # type: ignore[union-attr]
-            return True  # it applies another operator
+        if attrs is not None:  # of an operator that applies another one
+            function = attrs.get("function")
+            if attrs.get("by_numpy") or (function is not None and REGISTRY[function].needs_numpy(types)):
+                return True
         if self.by_numpy is not None:
             return self.by_numpy(types)
         if Trait.ELEMENTWISE not in self.traits:

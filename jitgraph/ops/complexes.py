@@ -113,12 +113,20 @@ define(
     arity=-1,
 )
 
+def _vdot_jvp(b: Any, tangents: Any, y: Any, p: Any, q: Any) -> Any:
+    first, second = tangents
+    parts = [b.vdot(first, q)] if first is not None else []
+    parts += [b.vdot(p, second)] if second is not None else []
+    return parts[0] if len(parts) == 1 else b.add(*parts)
+
+
 define(
     "vdot",
     "`np.vdot` of two complex vectors of which one lies reversed, which BLAS does not take: NumPy's own loop.",
     lambda types, attrs: Signature((None, None), (TensorType(types[0].dtype, (), "np_scalar"),)),
     np.vdot,
-    vjp=lambda b, ct, y, p, q: (b.mul(ct, b.conj(q)), b.mul(b.conj(p), ct)),
+    vjp=lambda b, ct, y, p, q: (b.mul(b.conj(ct), b.conj(q)), b.mul(b.conj(p), ct)),
+    jvp=_vdot_jvp,
     arity=2,
     by_numpy=lambda types: True,
 )

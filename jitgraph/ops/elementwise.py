@@ -437,6 +437,12 @@ def _cast_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     return Signature((None,), (TensorType(dtype, (), kind),))
 
 
+def _cast(x: Any, dtype: np.dtype) -> Any:
+    if dtype.kind not in "cb" and np.iscomplexobj(x):  # as compiled code, without NumPy's warning
+        x = x.real
+    return x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()]
+
+
 def _cast_vjp(b: Any, ct: Any, y: Any, x: Any, *, dtype: np.dtype) -> tuple[Any]:
     source = dtype_of(x)
     return (b.cast(ct, dtype=source) if source.kind in "fc" and dtype.kind in "fc" else None,)
@@ -446,7 +452,7 @@ define(
     "cast",
     "x in another dtype, as `astype`.",
     _cast_infer,
-    lambda x, dtype: x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()],
+    _cast,
     lower=low.cast,
     pairs=on_pairs.cast,
     vjp=_cast_vjp,

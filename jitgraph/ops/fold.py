@@ -1,6 +1,8 @@
 """Reductions by any binary operator: `ufunc.reduce`, `accumulate` and `reduceat`, element after element.
 
-The attribute `function` names the elementwise record. Sums, products, extremes and truths have records of their own
+The attribute `function` names the elementwise record; `by_numpy` asks for NumPy's own loop, whose results are then no
+plain fold: it keeps its totals in an `out` of another dtype, or its vector code takes no notice of what it has so far.
+ Sums, products, extremes and truths have records of their own
 (`ops.reduce`), which may go in vectors; these here carry one value along the axis.
 """
 
@@ -67,6 +69,7 @@ def _fold(
     axes: tuple[int, ...],
     keepdims: bool = False,
     into: Any = None,
+    by_numpy: bool = False,
 ) -> Any:
     """The ufunc's `reduce`; with `into` into an array of that dtype, in which NumPy keeps what it has so far."""
     given: dict[str, Any] = {} if initial is None else {"initial": np.asarray(initial)[()]}
@@ -120,7 +123,7 @@ define(
     "reduceat",
     "Combine the elements of stretches of an axis: `ufunc.reduceat(x, starts, axis)`, starts in range.",
     _reduceat_infer,
-    lambda x, starts, function, axis: ufunc_of(function).reduceat(x, starts, axis=axis),
+    lambda x, starts, function, axis, by_numpy=False: ufunc_of(function).reduceat(x, starts, axis=axis),
     arity=2,
     by_numpy=has_half_or_complex,
 )

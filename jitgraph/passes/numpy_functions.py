@@ -1,8 +1,8 @@
 """Operators that NumPy itself computes become calls of NumPy's own functions.
 
-Always those for which their records have no machine code (`OpDef.by_numpy`, or an elementwise record without `lower`);
-under `numerics="numpy"` also the functions whose bits differ from NumPy's. Not part of the pipeline: it runs once on the
-captured graph, because the functions behind host calls are not stored with machine code.
+Always those for which their records have no machine code (`OpDef.by_numpy`, or an elementwise record without
+`lower`); under `numerics="numpy"` also the functions whose bits differ from NumPy's. Not part of the pipeline: it runs
+once on the captured graph, because the functions behind host calls are not stored with machine code.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ For callers:
     trace = capture.trace(fn, args, kwargs, options, spec)
 and at each call with an equal key: `trace.valid(leaves, (args, kwargs))` (guards on globals, closures and attributes;
 types of hidden arguments; numbers that were baked in), then `trace.arguments(leaves, (args, kwargs))` are the plain
-arguments of the graph, in order. A check whose site holds an `Assumption` sends the call to the trace of another `path`.
+arguments of the graph, in order. A check whose site holds an `Assumption` sends the call to a trace of another `path`.
 `graph.results` says how each leaf of `trace.out_tree` is made; further results are bases of views and the values of
 `trace.replays`, which are stored after a successful call (`specialise.replay_stores`).
 

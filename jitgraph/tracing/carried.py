@@ -317,12 +317,11 @@ class Region:
         if self._is_unread(name) and self._has_turn() and all(self._is_outer(x) for x in leaves):
             return True  # the same view of what was there before, in each turn
         is_read = name in self.info.head
-        if is_read and not is_missing(before):
+        if is_read and not is_missing(before) and not (self._is_unread(name) and self._has_turn()):
             if type(before) is Tensor and type(end) is Tensor:
                 self._carry(name, before, rebound=True)
                 return False
-            if not (self._is_unread(name) and self._has_turn()):
-                raise Changed(name, before, end)
+            raise Changed(name, before, end)
         if name not in self.info.after and not is_read:
             return True
         if any(t is None and not stay for t, stay in zip(types, stays, strict=True)):

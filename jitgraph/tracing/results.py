@@ -15,7 +15,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.transform import bound_symbols
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import constant_of
-from jitgraph.tensor import Ratio, Storage, Tensor, is_writable, make, read
+from jitgraph.tensor import Storage, Tensor, is_writable, make, read
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
@@ -78,7 +78,7 @@ class Results:
         t = choice.merged.type if choice is not None and storage.value is None and not steps else x.type
         dim = x._dim
         if t.kind != "array":
-            if isinstance(dim, Ratio) or dim is None:
+            if not isinstance(dim, (int, Dim)):  # data, a quotient of sizes, or a mark
                 return self._scalar(x, self._returned)
             if self._is_size(dim):
                 return Result("dim", dim=dim)

@@ -21,6 +21,7 @@ from jitgraph.transforms.vjp import (
     Sweep,
     broadcast_to,
     has_tangent,
+    in_dtype,
     mark_active,
     no_gradient,
     record_vjp,
@@ -71,8 +72,7 @@ class Forward:
 
 def fit(b: AnyBuilder, tangent: Handle, result: Handle) -> Handle:
     """A tangent in the dtype and shape of its value."""
-    if tangent.type.dtype != result.type.dtype:
-        tangent = b.cast(tangent, dtype=result.type.dtype)
+    tangent = in_dtype(b, tangent, result.type.dtype)
     return tangent if tangent.type.shape == result.type.shape else broadcast_to(b, tangent, result.type.shape)
 
 

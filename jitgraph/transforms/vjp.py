@@ -209,7 +209,14 @@ def conform(b: AnyBuilder, x: Handle, t: TensorType) -> Handle:
     """A cotangent as the operand of type `t` needs it: broadcast axes summed, the operand's dtype."""
     if x.type.shape != t.shape:
         x = sum_to(b, x, t.shape)
-    return x if x.type.dtype == t.dtype else b.cast(x, dtype=t.dtype)
+    return in_dtype(b, x, t.dtype)
+
+
+def in_dtype(b: AnyBuilder, x: Handle, dtype: np.dtype) -> Handle:
+    """A cotangent or tangent in the dtype of its value: of a complex one for a real value the real part counts."""
+    if x.type.dtype.kind == "c" and dtype.kind == "f":
+        x = b.real(x)
+    return x if x.type.dtype == dtype else b.cast(x, dtype=dtype)
 
 
 def sum_to(b: AnyBuilder, x: Handle, shape: Shape) -> Handle:

@@ -259,7 +259,9 @@ def _fold(ufunc: np.ufunc, x: Tensor, axis: Any, dtype: Any, out: Any, keepdims:
     attrs: dict[str, Any] = {"function": UFUNCS[ufunc], "axes": tuple(sorted(axes)), "keepdims": bool(keepdims)}
     kept = rounds_between(out, found)
     if kept is not None:
-        attrs["into"] = kept
+        attrs.update(into=kept, by_numpy=True)
+    elif ufunc in _UNLIKE_FOLDS:
+        attrs["by_numpy"] = True
     return deliver(apply(R("fold"), *operands, **attrs), out, "unsafe")
 
 
@@ -270,6 +272,8 @@ def _worst(dtype: np.dtype, *, low: bool) -> Any:
     return dtype.type(info.min if low else info.max)
 
 
+#: Ufuncs whose vector loops in NumPy combine each element with the first one alone, on some CPUs.
+_UNLIKE_FOLDS = frozenset((np.arctan2, np.power))
 #: Ufuncs whose elements NumPy combines in any order; others take one axis.
 _ANY_ORDER = frozenset((np.fmax, np.fmin))
 
@@ -331,7 +335,8 @@ def reduceat_by(ufunc: np.ufunc, array: Any, indices: Any, axis: Any, dtype: Any
     final = loop_dtype(ufunc, x, dtype, out)
     x = converted(x, final)
     function = _OF_BOOLS.get(ufunc, UFUNCS[ufunc]) if final.kind == "b" else UFUNCS[ufunc]
-    return deliver(cast(apply(R("reduceat"), x, starts, function=function, axis=k), final), out, "unsafe")
+    attrs: dict[str, Any] = {"function": function, "axis": k, **({"by_numpy": True} if ufunc in _UNLIKE_FOLDS else {})}
+    return deliver(cast(apply(R("reduceat"), x, starts, **attrs), final), out, "unsafe")
 
 
 def _method(ufunc: np.ufunc, name: str, body: Callable[..., Any]) -> None:

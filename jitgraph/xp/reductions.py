@@ -182,7 +182,7 @@ def reduce_with(
         operands = [converted(x, final), first if first is not None else final.type(ufunc.identity)]
         operands += [mask] if mask is not None else []
         function = "add" if record == "reduce_sum" else "mul"
-        return deliver(apply(R("fold"), *operands, function=function, into=kept, **attrs), out, "unsafe")
+        return deliver(apply(R("fold"), *operands, function=function, into=kept, by_numpy=True, **attrs), out, "unsafe")
     if additive and final.kind in "fc" and x.type.dtype != final:
         attrs["dtype"] = final
     if mask is not None:

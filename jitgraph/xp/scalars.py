@@ -639,13 +639,13 @@ def element(items: list[Any] | tuple[Any, ...], index: Tensor) -> Any:
     """`items[index]` of a list or tuple: by a traced index only of numbers of one kind, as from an array of them."""
     mode = index._storage.mode
     if not isinstance(mode, TraceMode) or dim_of(index) is not None or index.type.shape or not items:
-        return items[index]  # type: ignore[index]  # Python asks for the value
+        return items[index]  # Python asks for the value
     if index.type.dtype.kind not in "iub" or constant_of(read(index)) is not None:
-        return items[index]  # type: ignore[index]
+        return items[index]
     kinds = {_kind_of(x) for x in items}
     if len(kinds) > 1 or None in kinds:
         if index.type.is_python:  # an argument may become part of the specialisation
-            return items[index]  # type: ignore[index]
+            return items[index]
         mode.fail(
             "a list is indexed by a traced integer, and its elements are not numbers of one kind",
             "use np.where or an `if`, or make the index static.",

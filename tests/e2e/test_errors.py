@@ -39,8 +39,7 @@ DTYPES = {
     "datetime64[D]": (np.array(["2020-01-01"], "M8[D]"), "pass its numbers: x.astype('int64')."),
     "timedelta64[s]": (np.array([1], "m8[s]"), "pass its numbers: x.astype('int64')."),
     "[('a', '<f4')]": (np.zeros(3, [("a", "f4")]), "pass its fields as arguments: x['a']."),
-    "complex128": (np.zeros(3, complex), "pass x.real and x.imag, or use @jit(fallback='eager')."),
-    "complex64": (np.complex64(1), "pass x.real and x.imag, or use @jit(fallback='eager')."),
+    "complex256": (np.zeros(3, np.clongdouble), "convert it before the call, e.g. x.astype(float), or use @jit(fallback='eager')."),
     "float128": (np.zeros(3, np.longdouble), "convert it before the call, e.g. x.astype(float), or use @jit(fallback='eager')."),
     "datetime64[Y]": (np.datetime64("2020"), "pass its numbers: x.astype('int64')."),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -284,6 +285,35 @@ def composed_functions(x):  # type: ignore[no-untyped-def]
         np.fix(x), np.nan_to_num(x), np.round(x, 1), np.angle(x), np.isposinf(x), np.unwrap(x[:3]), np.sinc(x),
         np.interp(x[:3], [0, 1], [0, 10]), np.isclose(x, x), np.array_equal(x, x), np.allclose(x[:3], x[:3]), x.clip(max=1),
     )  # fmt: skip
+
+
+@program(np.array([1.0, 0.0, 3.0]))
+def any_and_all(x):  # type: ignore[no-untyped-def]
+    return (
+        any([x[1], 0]), all([x[0], x[2]]), any(v > 2 for v in x), all(v >= 0 for v in x), any(x > 2), all(x > 2),
+        1 if any([x[0] > 5, x[1] > 0]) else 2, any([]), all([]), any(x[i] > 2 for i in range(3)), all([True, x[0] > 0]),
+        any(k > 5 for k in itertools.count()), all(d > 1 for d in x.shape),
+    )  # fmt: skip
+
+
+@program(np.float64(2.5), np.int32(-7), np.bool_(True), np.uint8(200), np.float16(1.5))
+def scalars_of_all_dtypes(s, i, b, u, h):  # type: ignore[no-untyped-def]
+    return (
+        s.astype(int), s.round(), s.clip(0, 1), s.ravel(), s.T, s.item(), i.astype("u1"), ~i, divmod(i, 3), i.view("u4"),
+        b + b, b / b, b**2, b << 1, u + u, -u, u + i, u + h, u < 300, h + s, h + 1.5, h**0.5, int(h), round(h), s // 0,
+        i // 0, u // np.uint8(0), np.float32(s) ** 200, s[()], s[...], np.where(b, s, i), np.stack([s, s]), [s, i, b][0],
+        isinstance(s, float), isinstance(i, int), s > 1 and i < 0, 1 < s < 3, max(u, np.uint8(3)), pow(i, 2),
+    )  # fmt: skip
+
+
+@program(np.float64(2.5))
+def products_of_scalars(s):  # type: ignore[no-untyped-def]
+    return s @ s
+
+
+@program(np.uint8(200))
+def a_number_beyond_uint8(u):  # type: ignore[no-untyped-def]
+    return u + 300
 
 
 @pytest.mark.parametrize("numerics", ["numpy", "default"])

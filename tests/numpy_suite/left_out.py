@@ -1,13 +1,26 @@
-"""NumPy functions whose calls in NumPy's tests are not compared, with the reason of each."""
+"""What of NumPy's tests is not compared, and which refusals are right: each with its reason."""
 
 from __future__ import annotations
 
-#: Name of a function or method to why it is left out.
+import re
+
+#: Functions and methods whose calls are not compared.
 LEFT_OUT: dict[str, str] = {
     "np.empty": "its values are undefined",
     "np.empty_like": "its values are undefined",
     "np.shares_memory": "asks about memory; the jitted form sees copies",
     "np.may_share_memory": "asks about memory; the jitted form sees copies",
+}
+
+#: Texts of errors, refused before anything is computed, to the reason.
+REFUSED: dict[str, str] = {
+    r"holds (objects|bytes|text|records|time spans|dates)": "compiled code computes with bools and numbers",
+    r"does not support (float128|complex256|longdouble)": "extended precision has no machine code of ours",
+    r"its result is bytes|it writes a file": "results are arrays, numbers and containers of them",
+    r"flags of the memory|size of an array in place|bytes of the elements": "changes the array object, not its elements",
+    r"needs the value of a traced|code that needs its data": "a special method called by hand asks for data at trace time",
+    r"Python needs the truth of a traced value \(np\.bool\)": "a NumPy bool as a flag (`copy=np.True_`) is data",
+    r"Cannot cast output from": "NumPy's tests catch this error of NumPy's, too",
 }
 
 #: Functions of which the sign of a zero result is not promised (docs/numerics.md).
@@ -18,3 +31,8 @@ NO_ZERO_SIGN = frozenset(
 ) | {
     f"np.{u}.{m}" for u in ("maximum", "minimum", "fmax", "fmin") for m in ("reduce", "accumulate", "reduceat", "outer")
 }
+
+
+def refusal(text: str) -> str | None:
+    """Why a refusal with this text is right; None if it is a gap."""
+    return next((reason for pattern, reason in REFUSED.items() if re.search(pattern, text)), None)

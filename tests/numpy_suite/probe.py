@@ -220,17 +220,18 @@ class Probe:
         """The arrays of a call that is to be compared. Raises Plain if it is not."""
         if name in LEFT_OUT:
             raise Plain(f"{name}: {LEFT_OUT[name]}")
+        frame = _caller()
+        key = (frame.f_code.co_filename, frame.f_lineno, name)
+        if self.lines[key] >= _CALLS_OF_A_LINE:
+            raise Plain("one line, many times")
         arrays: list[np.ndarray[Any, Any]] = []
         _walk(given, arrays)
         if not arrays:
             raise Plain("no array")
-        if given[1].get("where", True) is not True and given[1].get("out") is None and name.removeprefix("np.") in _UFUNCS:
+        undefined = given[1].get("where", True) is not True and given[1].get("out") is None
+        if undefined and name.removeprefix("np.") in _UFUNCS:
             raise Plain("where= without out=: what is left out is undefined")
-        frame = _caller()
-        key = (frame.f_code.co_filename, frame.f_lineno, name)
         self.lines[key] += 1
-        if self.lines[key] > _CALLS_OF_A_LINE:
-            raise Plain("one line, many times")
         return arrays
 
     def _compare(

@@ -12,21 +12,34 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.numpy_suite.left_out import refusal
+
 MODULES = ("test_umath", "test_ufunc", "test_indexing", "test_multiarray", "test_numeric")
 
+#: As many calls of each line as a run of everything compares.
+_ALL = 250
 
-def run_module(module: str, select: str = "", seconds: int = 3000) -> tuple[dict[str, Any] | None, str]:
-    """The report of one test module, run in a process of its own; None and the output's end if that process died."""
+
+def run_module(
+    module: str, select: str = "", calls: int = _ALL, seconds: int = 3000
+) -> tuple[dict[str, Any] | None, str]:
+    """The report of one test module, run in a process of its own; None and the output's end if that process died.
+
+    Args:
+        select: pytest's `-k`.
+        calls: how many calls of each line are compared; few leave out tests that NumPy calls slow, too.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         command = [
             sys.executable, "-X", "faulthandler", "-m", "pytest", "-p", "tests.numpy_suite.plugin", "-q", "--no-header", "--tb=no",
             "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", folder, "-c", os.devnull,
             "--pyargs", f"numpy._core.tests.{module}", *(["-k", select] if select else []),
+            *(["-m", "not slow"] if calls < _ALL else []),
         ]  # fmt: skip
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=seconds, check=False,
-            env={**os.environ, "NUMPY_SUITE_REPORT": str(report), "JITGRAPH_CACHE": "0"},
+            env={**os.environ, "NUMPY_SUITE_REPORT": str(report), "NUMPY_SUITE_CALLS": str(calls), "JITGRAPH_CACHE": "0"},
         )  # fmt: skip
         if not report.exists():
             return None, (done.stdout + done.stderr)[-4000:]
@@ -48,7 +61,8 @@ def show(module: str, report: dict[str, Any], lines: int) -> None:
                 seen.add(place)
                 print(f"    {place}: {what}")
     for name, text, places in sorted(refused, key=lambda r: -len(r[2])):
-        print(f"  {name}: refused {len(places)} times: {text} ({places[0]})")
+        why = refusal(text)
+        print(f"  {name}: refused {len(places)} times{f', rightly ({why})' if why else ''}: {text} ({places[0]})")
     for why, times in sorted(report["left"].items(), key=lambda r: -r[1]):
         print(f"  not compared {times}: {why}")
 
@@ -57,11 +71,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.numpy_suite.run", description="NumPy's tests through jit.")
     parser.add_argument("modules", nargs="*", default=MODULES)
     parser.add_argument("-k", default="", help="pytest's selection of tests")
+    parser.add_argument("--calls", type=int, default=_ALL, help="calls of each line that are compared")
     parser.add_argument("--lines", type=int, default=3, help="places shown of each function that differs")
     given = parser.parse_args()
     faults = 0
     for module in given.modules:
-        report, text = run_module(module, given.k)
+        report, text = run_module(module, given.k, given.calls)
         if report is None:
             print(f"=== {module}: the process died\n{text}")
             faults += 1

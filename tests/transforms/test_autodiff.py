@@ -351,7 +351,7 @@ def test_custom_gradient():
         (lambda: ad.grad(lambda x: x, argnums=1)(1.0), GradientError, "argnums names argument 1, but 1 were given"),
         (lambda: ad.grad(lambda x: float(np.sum(x)))(V), GradientTypeError, "converted to a plain float"),
         (lambda: Tensor(np.ones(3, complex), requires_grad=True), DTypeError, "cannot require a gradient"),
-        (lambda: ad.grad(lambda x: np.sum(np.abs(x * 1j)))(V), TraceError, "no gradient through complex numbers"),
+        (lambda: ad.grad(lambda x: np.sum(x * 1j))(V), GradientError, "grad needs a float output, got np.c128"),
         (lambda: Tensor(np.arange(3), requires_grad=True), DTypeError, "cannot require a gradient"),
     ],
 )
