@@ -56,7 +56,8 @@ TABLE: tuple[str, ...] = (
     "pow", "powf", "fmod", "fmodf", "sin", "sinf", "cos", "cosf", "tan", "tanf", "exp", "expf", "log", "logf",
     "atan2", "atan2f", "cbrt", "cbrtf", "asin", "asinf", "acos", "acosf", "atan", "atanf",
     "sinh", "sinhf", "cosh", "coshf",
-    "tgamma", "tgammaf", "lgamma", "lgammaf", "erfc", "erfcf", "exp2", "exp2f", "hypot", "hypotf", "log2", "log2f", "log10", "log10f",
+    "tgamma", "tgammaf", "lgamma", "lgammaf", "erfc", "erfcf", "exp2",
+    "exp2f", "hypot", "hypotf", "log2", "log2f", "log10", "log10f",
 )  # fmt: skip
 
 

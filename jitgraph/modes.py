@@ -107,7 +107,7 @@ class TraceMode:
             raise self.located(error) from None
 
     def _on_swapped(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
-        """An operator on elements whose bytes are swapped in memory: computed natively; NumPy's copies keep the order."""
+        """An operator on elements whose bytes are swapped in memory: computed natively; NumPy's copies stay swapped."""
         if defn.name in _ANY_ORDER:
             return self.builder.apply(defn, *values, **attrs)
         if defn.name in _BUFFERED:
@@ -133,7 +133,7 @@ class TraceMode:
             have = value.type.dtype
             if have != step and not (have.isnative and step.isnative):
                 self.fail(
-                    f"view({step}) of an array of dtype {have} reads bytes in another order, which has no compiled form",
+                    f"view({step}) of an array of dtype {have} reads bytes in another order: it has no compiled form",
                     "convert the values with x.astype(dtype).",
                 )
             return reinterpret(self.builder, value, step)  # type: ignore[no-any-return]
@@ -660,6 +660,9 @@ _WANTED: dict[str, tuple[str, str]] = {
     "numpy": ("a traced {type} has no data yet", "leave .numpy() out: inside jit values are arrays already."),
     "format": ("the text of a traced {type} is needed", "format it after the call, or print with jg.debug.print."),
     "hash": ("a traced {type} is used as a key", "use a static argument as the key."),
+    "base": ("which object owns the memory of a traced {type} is for Python to know", "test it before the call."),
+    "data": ("a traced {type} has no address yet (data)", "use it outside the jitted function."),
+    "ctypes": ("a traced {type} has no address yet (ctypes)", "use it outside the jitted function."),
     "strides": ("the strides of a traced {type} are known only when the compiled code runs", ""),
     "len": ("Python needs the length of a traced {type}", "use x.shape[0], which stays symbolic."),
 }
@@ -707,11 +710,15 @@ def constant_array(value: Value) -> np.ndarray | None:
     return np.asarray(producer.attrs["value"])
 
 
+#: Values that a check can show.
+_SHOWN = 4
+
+
 def _shape_template(shape: Shape, dims: list[DimLike]) -> str:
     """A shape for a message of `check`: `({0},4)`; sizes that are not known yet are added to `dims`."""
     parts = []
     for d in shape:
-        if isinstance(d, int):
+        if isinstance(d, int) or len(dims) == _SHOWN:
             parts.append(str(d))
             continue
         parts.append(f"{{{len(dims)}}}")

@@ -393,6 +393,14 @@ class Tensor:
         return _convert(self, "base").base
 
     @property
+    def data(self) -> Any:
+        return _convert(self, "data").data
+
+    @property
+    def ctypes(self) -> Any:
+        return _convert(self, "ctypes").ctypes
+
+    @property
     def device(self) -> str:
         """Where the memory is: "cpu"."""
         self._array_type("device")

@@ -332,20 +332,28 @@ class _Run:
         if s.result is not None:
             self.values[s.result.name] = s.result.dtype.type(answer)
 
-    def view(self, b: Buffer) -> np.ndarray:
+    def view(self, b: Buffer, offset: int = 0) -> np.ndarray:
         """A buffer as an array that shares its memory."""
         memory = self.buffers[b.name]
         shape, strides = [self.dim(d) for d in b.shape], [self.dim(d) for d in b.strides]
         if 0 in shape:
             return np.empty(shape, b.dtype)
-        return np.ndarray(shape, b.dtype, memory.data.data, memory.origin, strides)
+        return np.ndarray(shape, b.dtype, memory.data.data, memory.origin + offset, strides)
+
+    def lent(self, b: Buffer, offset: int, borrows: bool) -> np.ndarray:
+        """A buffer as a host function sees it: itself, if the function does not keep it."""
+        return self.view(b, offset) if borrows else self.view(b, offset).copy("K")
 
     def host(self, s: Host) -> None:
         if s.waiting:
             answer = self.waiting.pop(s.site)
         else:
-            inputs = [self.view(x).copy() if isinstance(x, Buffer) else self.boxed(x) for x in s.inputs]
-            answer = self.hosts[s.site](*inputs)
+            offsets = [self.dim(d) for d in s.offsets or (0,) * len(s.inputs)]
+            given = zip(s.inputs, offsets, strict=True)
+            function = self.hosts[s.site]
+            borrows = getattr(function, "borrows", False)  # the bits of NumPy's functions depend on strides
+            inputs = [self.lent(x, at, borrows) if isinstance(x, Buffer) else self.boxed(x) for x, at in given]
+            answer = function(*inputs)
         if s.sizes:
             answers = answer if isinstance(answer, tuple) else (answer,)
             self.waiting[s.site] = answer

@@ -14,6 +14,7 @@ from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, TYPES, FunctionEmitter
 from jitgraph.codegen.loops import Address, Buffer, CallKernel, Const, Host, Library, Operand, Pair, SetResult, Var
 from jitgraph.errors import InternalError
+from jitgraph.ir.dims import DimLike
 
 
 def emit_call_kernel(f: FunctionEmitter, s: CallKernel) -> None:
@@ -63,7 +64,7 @@ def emit_library(f: FunctionEmitter, s: Library) -> None:
 def emit_host(f: FunctionEmitter, s: Host) -> None:
     """Fill slots for the operands, call, take scalar results out of theirs."""
     a = f.a
-    inputs = _slots(f, s.inputs)
+    inputs = _slots(f, s.inputs, s.offsets)
     outputs = _slots(f, s.outputs)
     site = V(str(~s.site if s.waiting else s.site), I64)
     status = a.call_pointer(f.context_field(CONTEXT_HOST), "i32", [CONTEXT, site, inputs, outputs])
@@ -89,13 +90,16 @@ def _store_scalar(f: FunctionEmitter, x: Operand | Pair, slots: V, at: int) -> N
         f.a.store(f.to_memory(f.operand(part)), f.a.gep(slots, at + size, "i8"), align=4 if k else 8)
 
 
-def _slots(f: FunctionEmitter, items: tuple[Buffer | Operand | Pair, ...]) -> V:
+def _slots(
+    f: FunctionEmitter, items: tuple[Buffer | Operand | Pair, ...], offsets: tuple[DimLike, ...] = ()
+) -> V:
     a = f.a
     slots = f.alloca("i8", max(1, len(items)) * SLOT_BYTES, align=16)
     for k, x in enumerate(items):
         at = k * SLOT_BYTES
         if isinstance(x, Buffer):
-            a.store(f.base(x.name), a.gep(slots, at + SLOT_DATA, "i8"), align=8)
+            first = f.base(x.name) if not offsets else a.gep(f.base(x.name), f.dim(offsets[k]), "i8")
+            a.store(first, a.gep(slots, at + SLOT_DATA, "i8"), align=8)
             a.store(_array(f, x.shape), a.gep(slots, at + SLOT_DIMS, "i8"), align=8)
             a.store(_array(f, x.strides), a.gep(slots, at + SLOT_STRIDES, "i8"), align=8)
             a.store(V("0", I64), a.gep(slots, at + SLOT_FLAGS, "i8"), align=8)

@@ -129,9 +129,9 @@ def emit_load_pair(f: FunctionEmitter, s: Load) -> None:
         how, pointer = access(f, s.buffer, s.index)
         if how == "gather":
             mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
-            real, imag = (
-                a.gather(place, mask, a.const(0, ty, f.lanes), align=ALIGN) for place in (pointer, _next(f, pointer, part))
-            )
+            zeros = a.const(0, ty, f.lanes)
+            both_parts = (pointer, _next(f, pointer, part))
+            real, imag = (a.gather(place, mask, zeros, align=ALIGN) for place in both_parts)
         else:
             if f.mask is None:
                 both = a.load(pointer, ty, lanes=2 * f.lanes, align=ALIGN)

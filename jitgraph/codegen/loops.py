@@ -295,6 +295,7 @@ class Host:
         sizes: (result, axis) of sizes that only the call knows: the function is called, its results wait, and the
             outputs are these sizes (int64).
         waiting: no call: the outputs are the results that wait since the last call of the site with `sizes`.
+        offsets: bytes from the address of each input that is a buffer to its first element; () for none.
     """
 
     site: int
@@ -302,6 +303,7 @@ class Host:
     outputs: tuple[Union[Buffer, Var, Pair], ...]
     sizes: tuple[tuple[int, int], ...] = ()
     waiting: bool = False
+    offsets: tuple[DimLike, ...] = ()
 
 
 @dataclass(slots=True)

@@ -364,6 +364,7 @@ class _Verifier:
                 self.assign(s.result)
         elif isinstance(s, Host):
             self.site(s.site)
+            self.dims(*s.offsets)
             for y in (*s.inputs, *s.outputs):
                 if isinstance(y, Buffer):
                     self.buffer(y)

@@ -31,7 +31,8 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.lower_scalar import Scalar, carries, parts
 from jitgraph.codegen.lower_targets import propagate_targets
-from jitgraph.codegen.lower_views import Memory, as_buffer
+from jitgraph.codegen.lower_views import Memory, as_buffer, strided
+from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Block, Op, Value
 from jitgraph.ir.storage import storage_argument, storage_root
 
@@ -266,21 +267,24 @@ def _raise(low: Lowering, op: Op) -> None:
 
 def _host_call(low: Lowering, op: Op) -> None:
     inputs: list[Buffer | Scalar] = []
+    starts: list[DimLike] = []
     for value in op.operands:
         if value.type.kind != "array":
             inputs.append(low.scalar(value))
+            starts.append(0)
             continue
-        memory = low.memory(value)
-        buffer = as_buffer(memory)
-        if buffer is None:
+        seen = strided(low.memory(value))  # with its strides: NumPy's bits depend on them
+        if seen is None:
             t = value.type
-            buffer = low.temporary(t.dtype, t.shape, t.layout.order)
-            low.copy_into(value, Memory(buffer))
-        inputs.append(buffer)
+            seen = low.temporary(t.dtype, t.shape, t.layout.order), 0
+            low.copy_into(value, Memory(seen[0]))
+        inputs.append(seen[0])
+        starts.append(seen[1])
+    offsets = tuple(starts) if any(d != 0 for d in starts) else ()
     site, sizes = op.attrs["site"], _sizes_of(low, op)
     if sizes:
         counts = tuple(low.frame.var(dtypes.I64) for _ in sizes)
-        low.frame.body.append(Host(site, tuple(inputs), counts, tuple(sizes.values())))
+        low.frame.body.append(Host(site, tuple(inputs), counts, tuple(sizes.values()), offsets=offsets))
         low.frame.body.extend(Bind(name, count) for name, count in zip(sizes, counts, strict=True))
     outputs: list[Buffer | Var | Pair] = []
     for result in op.results:
@@ -297,7 +301,8 @@ def _host_call(low: Lowering, op: Op) -> None:
                 memory = Memory(target)
             low.places[result] = memory
             outputs.append(target)
-    low.frame.body.append(Host(site, () if sizes else tuple(inputs), tuple(outputs), waiting=bool(sizes)))
+    call = Host(site, tuple(inputs), tuple(outputs), offsets=offsets)
+    low.frame.body.append(Host(site, (), tuple(outputs), waiting=True) if sizes else call)
 
 
 def _sizes_of(low: Lowering, op: Op) -> dict[str, tuple[int, int]]:

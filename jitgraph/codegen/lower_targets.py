@@ -18,6 +18,8 @@ from jitgraph.ir.storage import UPDATES, storage_argument, storage_root
 
 #: Ops in a kernel that take a pass of their own.
 _PASSES = frozenset([*UPDATES, "argmax", "argmin", "cumsum", "cumprod", "fold", "scan", "reduceat", "concatenate", "matmul"])
+#: Ops that compute a result into memory of its own.
+_FRESH = frozenset(["matmul", "copy", "concatenate", "cumsum", "cumprod", "scan", "take", "compress"])
 #: A result slot, or a buffer.
 Target: TypeAlias = Union[int, Buffer]
 
@@ -126,7 +128,7 @@ def _is_fresh(producer: Op, value: Value) -> bool:
     """Whether the op computes the value into memory of its own."""
     if producer.name == "kernel":
         return storage_root(value) is value
-    return producer.defn.lower is not None or producer.name in ("matmul", "copy", "concatenate", "cumsum", "cumprod", "scan")
+    return producer.defn.lower is not None or producer.name in _FRESH
 
 
 def _visit_cond(op: Op, targets: dict[Value, Target]) -> None:

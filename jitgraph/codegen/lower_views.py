@@ -164,6 +164,22 @@ def as_buffer(memory: Memory) -> Buffer | None:
     return Buffer(base.name, base.dtype, m.shape, tuple(strides))
 
 
+def strided(memory: Memory) -> tuple[Buffer, DimLike] | None:
+    """The view as a buffer, and the bytes from its memory's address to its first element."""
+    if memory.drop:
+        return None
+    m, base = memory.map, memory.buffer
+    if m is None:
+        return base, 0
+    strides: list[DimLike] = [0] * len(m.shape)
+    offset: DimLike = 0
+    for a, stride in zip(m.axes, base.strides, strict=True):
+        offset = offset + a.offset * stride
+        if a.axis is not None:
+            strides[a.axis] = strides[a.axis] + a.step * stride
+    return Buffer(base.name, base.dtype, m.shape, tuple(strides)), offset
+
+
 def reshape_memory(memory: Memory, shape: Shape, to: Shape) -> Memory | None:
     """The same memory in another shape, if no element has to move."""
     buffer = as_buffer(memory)
@@ -280,6 +296,8 @@ def free_symbols(body: Iterable[Stmt], buffers: Iterable[Buffer], results: Itera
                 for d in s.symbols:
                     dim(d)
             elif isinstance(s, Host):
+                for d in s.offsets:
+                    dim(d)
                 for x in (*s.inputs, *s.outputs):
                     if isinstance(x, Buffer):
                         buffer(x)

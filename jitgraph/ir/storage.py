@@ -1,7 +1,8 @@
 """Storages: chains of versions that may share one piece of memory.
 
-An update (`write`, `write_through`, `scatter`, `scatter_add`, `expand`) makes the next version of its base. Regions hand versions on: what a
-loop carries stays in its storage if each turn yields a version of what it was given; a branch does if both sides do.
+An update (`write`, `write_through`, `scatter`, `scatter_add`, `expand`) makes the next version of its base. Regions
+hand versions on: what a loop carries stays in its storage if each turn yields a version of what it was given; a branch
+does if both sides do.
 """
 
 from __future__ import annotations

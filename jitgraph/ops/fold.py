@@ -1,9 +1,9 @@
 """Reductions by any binary operator: `ufunc.reduce`, `accumulate` and `reduceat`, element after element.
 
-The attribute `function` names the elementwise record; `by_numpy` asks for NumPy's own loop, whose results are then no
-plain fold: it keeps its totals in an `out` of another dtype, or its vector code takes no notice of what it has so far.
- Sums, products, extremes and truths have records of their own
-(`ops.reduce`), which may go in vectors; these here carry one value along the axis.
+The attribute `function` names the elementwise record. Sums, products, extremes and truths have records of their own
+(`ops.reduce`), which may go in vectors; these here carry one value along the axis. `by_numpy` asks for NumPy's own
+loop, whose results are no plain fold: it keeps its totals in an `out` of another dtype (`into`), or its vector code takes
+no notice of what it has so far; or it starts from the first element in spite of an identity (`bare`: `initial=None`).
 """
 
 from __future__ import annotations
@@ -70,9 +70,12 @@ def _fold(
     keepdims: bool = False,
     into: Any = None,
     by_numpy: bool = False,
+    bare: bool = False,
 ) -> Any:
     """The ufunc's `reduce`; with `into` into an array of that dtype, in which NumPy keeps what it has so far."""
     given: dict[str, Any] = {} if initial is None else {"initial": np.asarray(initial)[()]}
+    if bare:
+        given["initial"] = None
     if into is not None:
         shape = [1 if k in axes else d for k, d in enumerate(np.shape(x)) if keepdims or k not in axes]
         given["out"] = np.empty(shape, into)

@@ -50,4 +50,3 @@ def _copied(value: Value, b: Builder, copies: dict[Value, Value]) -> Value:
     operands = [_copied(v, b, copies) for v in op.operands]
     copies[value] = b.emit(op.defn, operands, [r.type for r in op.results], dict(op.attrs), name=value.name).result
     return copies[value]
-

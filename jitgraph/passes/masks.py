@@ -97,6 +97,33 @@ def _selected_from(value: Value) -> list[Value]:
     return list(found)
 
 
+def _is_stored_anyway(value: Value) -> bool:
+    """Is something that was selected for `value` used but for reductions and updates, so that it is an array anyway?"""
+    seen: set[Value] = set()
+    stack = [value]
+    while stack:  # back to the selections
+        v = stack.pop()
+        if v not in seen and v.type.ndim and v.producer is not None:
+            seen.add(v)
+            stack.extend(() if v.producer.name == "compress" else v.producer.operands)
+    stack = list(seen)
+    while stack:  # and forward to all that is made of them
+        v = stack.pop()
+        if len(seen) > _MAX_OPS:
+            return True
+        for user, i in v.uses:
+            if user.name == "expand" and i == 2:
+                continue
+            if user.defn.has(Trait.REDUCTION) and not user.result.type.ndim:
+                continue
+            if not user.defn.has(Trait.ELEMENTWISE) or len(user.results) != 1 or user.block is not value.producer.block:  # type: ignore[union-attr]
+                return True
+            if user.result not in seen:
+                seen.add(user.result)
+                stack.append(user.result)
+    return False
+
+
 @RULES.rule("expand")
 def expand_of_selected(op: Op, b: Builder) -> Value | None:
     """expand(x, m, f(compress(y, m))) = write(where(m, f(y), x), x)"""
@@ -170,7 +197,7 @@ def reduction_of_selected(op: Op, b: Builder) -> Value | None:
         return None
     mask = _mask_of(value)
     neutral = _neutral(op.name, value.type.dtype)
-    if mask is None or neutral is None:
+    if mask is None or neutral is None or _is_stored_anyway(value):
         return None
     chosen = b.where(mask, _unselected(value, b), neutral)
     attrs = {**op.attrs, "axes": tuple(range(mask.type.ndim)), "keepdims": False}
@@ -186,6 +213,8 @@ def sum_of_selected(op: Op, b: Builder) -> Value | None:
         return None
     mask = _mask_of(value)
     if mask is None or not all(x.type.layout.is_c for x in (mask, *_selected_from(value))):
+        return None
+    if _is_stored_anyway(value):
         return None
     flat = mask if mask.type.ndim == 1 else b.reshape(mask, shape=(product(mask.type.shape),))
     whole = _unselected(value, b, flat)

@@ -35,6 +35,16 @@ class Assumption:
     number: int
 
 
+def called_by_user() -> bool:
+    """Whether the innermost frame that is traced is the user's, not one of NumPy's own."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if type(frame.f_globals) is TraceGlobals:
+            return frame.f_globals.is_user
+        frame = frame.f_back  # type: ignore[assignment]
+    return True
+
+
 def user_frame() -> Any:
     """The innermost frame of the user's code in the running trace; None outside of one."""
     frame = sys._getframe(1)
@@ -113,7 +123,7 @@ class CaptureMode(TraceMode):
         self.path: tuple[bool, ...] = ()
         #: The answers of this trace.
         self.assumed: list[bool] = []
-        self._known_flags: dict[Value, bool] = {}
+        self.known_flags: dict[Value, bool] = {}
         #: Whether a call back with an effect was emitted.
         self.effects = False
         self.blocks: list[Block] = [builder.block]
@@ -174,13 +184,13 @@ class CaptureMode(TraceMode):
 
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         bound = {value: list(known) for value, known in self._bound.items()}
-        return *super().conclusions(), bound, dict(self._known_flags)
+        return *super().conclusions(), bound, dict(self.known_flags)
 
     def restore_conclusions(self, known: tuple[dict[Any, Any], ...]) -> None:
         super().restore_conclusions(known)
         self._bound = {value: list(places) for value, places in known[2].items()}
-        self._known_flags = dict(known[3])
-        del self.assumed[len(self._known_flags) :]
+        self.known_flags = dict(known[3])
+        del self.assumed[len(self.known_flags) :]
 
     def foreign(self, array: np.ndarray) -> Value:
         return self.outside.foreign(array)
@@ -230,7 +240,7 @@ class CaptureMode(TraceMode):
         if (
             isinstance(value, Value)
             and value.block is self.builder.graph.body
-            and x.type.kind in PYTHON_KINDS
+            and (x.type.kind in PYTHON_KINDS or (x.type.kind == "np_scalar" and wanted == "index"))
             and wanted != "bool"
         ):
             leaf = self.leaf_of.get(value.index)
@@ -296,8 +306,8 @@ class CaptureMode(TraceMode):
         known = constant_of(flag)
         if known is not None:
             return bool(known)
-        if flag in self._known_flags:
-            return self._known_flags[flag]
+        if flag in self.known_flags:
+            return self.known_flags[flag]
         if not self.can_rerun():
             self.fail(
                 f"{why} depends on data, in a loop, in a branch or after a write that the caller can see",
@@ -306,7 +316,7 @@ class CaptureMode(TraceMode):
         number = len(self.assumed)
         answer = self.path[number] if number < len(self.path) else True
         self.assumed.append(answer)
-        self._known_flags[flag] = answer
+        self.known_flags[flag] = answer
         condition = flag if answer else self.builder.apply(REGISTRY["logical_not"], flag)[0]
         sites = self.builder.graph.sites
         sites.append(Site("deoptimise", f"assumption {number}", self.locate(), Assumption(number)))

@@ -22,7 +22,7 @@ from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Tensor, lift, wrap
-from jitgraph.tracing.probe import Refused, Unknown, learn, refuse
+from jitgraph.tracing.probe import Refused, Same, Unknown, learn, refuse
 from jitgraph.xp.core import cast, deliver
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class HostCall:
         fn: the Python function.
         tree: structure of (args, kwargs); `dynamic` are its leaves that operands fill, `leaves` has the others.
         kinds: of the operands: Python numbers are passed as such.
-        types: of the results; sizes that are numbers are checked.
+        types: of the results; sizes that are numbers are checked. `Same` results are operands themselves: not answered.
         effects: the call is kept even if nobody uses its results.
         borrows: the function does not keep its arguments: it sees the memory of the call, read-only.
         exact: NumPy scalars and 0-d arrays are told apart (a user's promise is met by either).
@@ -117,7 +117,7 @@ class HostCall:
     leaves: tuple[Any, ...]
     dynamic: tuple[int, ...]
     kinds: tuple[str, ...]
-    types: tuple[TensorType, ...]
+    types: tuple[TensorType | Same, ...]
     result_tree: TreeDef
     name: str
     effects: bool = False
@@ -151,7 +151,7 @@ class HostCall:
         if not self.types:
             return None
         try:
-            checked = self._all_checked(answer)
+            checked = self._all_checked(answer, leaves)
         except Mismatch as error:
             if self.is_lenient:
                 raise Rerun(str(error)) from error
@@ -171,11 +171,17 @@ class HostCall:
             return x.item()
         return x
 
-    def _all_checked(self, answer: Any) -> tuple[Any, ...]:
+    def _all_checked(self, answer: Any, given: list[Any]) -> tuple[Any, ...]:
         results, tree = flatten(answer)
         if tree != self.result_tree:
             raise Mismatch(f"{self.name} returned {tree}, promised was {self.result_tree}")
-        return tuple([self._checked(r, t) for r, t in zip(results, self.types, strict=True)])
+        checked = []
+        for result, t in zip(results, self.types, strict=True):
+            if not isinstance(t, Same):
+                checked.append(self._checked(result, t))
+            elif result is not given[self.dynamic[t.operand]]:
+                raise Mismatch(f"{self.name} returned a new array, promised was one of its arguments")
+        return tuple(checked)
 
     def _checked(self, result: Any, t: TensorType) -> Any:
         if isinstance(result, np.ndarray) and type(result) is not np.ndarray and hasattr(result, "mask"):
@@ -229,9 +235,11 @@ def call(
     operands: list[Value] = [lift(mode, leaves[k]) for k in dynamic]
     name = display_name(fn)
     promised = _promised(mode, fn, name, rule, tree, leaves, dynamic, operands)
-    types, result_tree = flatten(promised)
+    answers, result_tree = flatten(promised)
     binds: list[str] = []
-    types = list(_with_symbols(mode, name, types, binds))
+    answers = list(_with_symbols(mode, name, answers, binds))
+    types = [t for t in answers if not isinstance(t, Same)]
+    given = [leaves[k] for k in dynamic]
     kinds = tuple(v.type.kind for v in operands)
     for k in dynamic:
         leaves[k] = None
@@ -242,13 +250,14 @@ def call(
         name,
         mode.locate(),
         HostCall(
-            fn, tree, tuple(leaves), tuple(dynamic), kinds, tuple(types), result_tree, name, effects, numpy, numpy,
+            fn, tree, tuple(leaves), tuple(dynamic), kinds, tuple(answers), result_tree, name, effects, numpy, numpy,
             rerun, handled, mode.locate(),
         ),
     )  # fmt: skip
     mode.builder.graph.sites.append(site)
     results = mode.emit_host(len(mode.builder.graph.sites) - 1, operands, types, effects, tuple(binds))
-    return unflatten(result_tree, [wrap(mode, r) for r in results]) if types else None
+    fresh = iter([wrap(mode, r) for r in results])
+    return unflatten(result_tree, [given[t.operand] if isinstance(t, Same) else next(fresh) for t in answers])
 
 
 def _promised(
@@ -277,10 +286,15 @@ def _promised(
         raise mode.located(error) from None
 
 
-def _with_symbols(mode: CaptureMode, name: str, types: list[TensorType], binds: list[str]) -> Iterator[TensorType]:
+def _with_symbols(
+    mode: CaptureMode, name: str, types: list[TensorType | Same], binds: list[str]
+) -> Iterator[TensorType | Same]:
     """Sizes that only the call knows as new symbols of the graph, whose names `binds` gets."""
     known: dict[Unknown, Dim] = {}
     for t in types:
+        if isinstance(t, Same):
+            yield t
+            continue
         if dtypes.native(t.dtype) not in dtypes.COMPILED:
             raise refuse(mode, name, f"it returns {t.dtype}, and compiled code has {dtypes.COMPILED_TEXT}")
         shape: list[Any] = []
@@ -325,6 +339,8 @@ def _real_or_complex(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwarg
     @functools.wraps(fn)
     def both(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = flatten(fn(*args, **kwargs))
+        if not all(isinstance(x, np.ndarray | np.generic) for x in leaves):
+            raise Rerun(f"{display_name(fn)} returned a Python number")
         real = not any(np.iscomplexobj(x) for x in leaves)
         return unflatten(tree, [x + x.dtype.type(0) * 1j if real else x for x in leaves]), np.bool_(real)
 

@@ -169,10 +169,16 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
         tag = tag_of(mode, x)
         if tag is None:
             continue
+        if tag.flag in mode.known_flags:
+            found[k] = as_type(mode, x, tag.yes if mode.known_flags[tag.flag] else tag.no)
+            continue
         if dtypes:
             other = np.result_type(*dtypes)
-            kinds = {promoted(t, other) for t in (tag.yes, tag.no, x.type)}
-            if len(kinds) == 1 or name in _TESTS:
+            kinds = {promoted(t, other) for t in (tag.yes, tag.no)}
+            if name in _TESTS or kinds == {promoted(x.type, other)}:
+                continue
+            if len(kinds) == 1 and kinds == {other}:  # both become what the other operand is
+                found[k] = as_type(mode, x, scalar_type(other))
                 continue
         elif name in _TESTS or _computes_alike(mode, name, tag, x.type):
             continue
@@ -181,11 +187,30 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
     return found
 
 
+def arguments(mode: Any, f: Any, values: Sequence[Any]) -> list[Any]:
+    """The arguments of a function: NumPy's treat Python floats and np.float64 alike, others are told where a call can
+    turn back, and see NumPy's kind elsewhere.
+    """
+    found = list(values)
+    numpys = isinstance(f, np.ufunc) or (getattr(f, "__module__", None) or "").startswith(("numpy", "math"))
+    numpys = numpys and not isinstance(f, type)
+    arrays = any(_dtype_of(x) is not None for x in values if tag_of(mode, x) is None)
+    if arrays:
+        return operands(mode, getattr(f, "__name__", ""), values)
+    for k, x in enumerate(found):
+        tag = tag_of(mode, x)
+        if tag is not None and mode.can_rerun() and not (numpys and _is_plain(tag, x.type)):
+            found[k] = settle(mode, x, tag, "the kind of a scalar")
+    return found
+
+
 def _computes_alike(mode: Any, name: str, tag: Tag, joined: TensorType) -> bool:
     """Whether the operation among Python numbers may leave the kind open."""
-    if _is_plain(tag, joined) and (name not in _RAISING or not mode.can_rerun()):
-        return True
-    return name in _ARITHMETIC and not mode.can_rerun() and _ranks(tag) is not None
+    if _ranks(tag) is None or joined.dtype.kind == "b":
+        return False
+    if _is_plain(tag, joined) and joined.dtype.kind == "f" and name in _ARITHMETIC:
+        return name not in _RAISING or not mode.can_rerun()
+    return name in _ARITHMETIC and not mode.can_rerun()
 
 
 #: Operators that are exact on integers held as floats, up to 2^53; a division always gives a float.
@@ -195,8 +220,8 @@ _LARGEST: Final = 2.0**53
 
 
 def _rank(t: TensorType) -> int | None:
-    """The place of a type among Python's numbers and np.float64; None for others."""
-    if t.kind == "np_scalar" and t.dtype != np.float64:
+    """The place of a type among Python's numbers and NumPy's of the same dtypes; None for others."""
+    if t.kind == "np_scalar" and t.dtype not in (np.float64, np.int64):
         return None
     return _ORDER.index(t.kind) if t.kind in _ORDER else None
 
@@ -207,8 +232,8 @@ def _ranks(tag: Tag) -> tuple[int, int] | None:
     return None if yes is None or no is None else (min(yes, no), max(yes, no))
 
 
-def _of_rank(rank: int) -> TensorType:
-    return scalar_type(np.dtype(np.float64)) if rank == 3 else python_type(_ORDER[rank])
+def _of_rank(rank: int, dtype: np.dtype) -> TensorType:
+    return scalar_type(dtype) if rank == 3 else python_type(_ORDER[rank])
 
 
 def _is_plain(tag: Tag, joined: TensorType) -> bool:
@@ -238,6 +263,12 @@ def tag_result(mode: Any, name: str, values: Sequence[Any], result: Any) -> Any:
     apply = mode.builder.apply
     for x in values:
         tag = tag_of(mode, x)
+        if tag is not None and tag.flag in mode.known_flags:
+            rank = _rank(tag.yes if mode.known_flags[tag.flag] else tag.no)
+            if rank is None:
+                return result
+            weak, strong = max(weak, rank), max(strong, rank)
+            continue
         ranks = None if tag is None else _ranks(tag)
         if tag is None:
             rank = _rank(x.type if type(x) is Tensor else constant_type(x))
@@ -260,9 +291,10 @@ def tag_result(mode: Any, name: str, values: Sequence[Any], result: Any) -> Any:
     for flag in flags[1:]:
         total = apply(REGISTRY["logical_or"], total, flag)[0]
     value = result._storage.value
-    if weak == 1:
+    dtype = value.type.dtype
+    if weak == 1 and dtype.kind == "f":
         within_limits(mode, value, total)
-    mode.kinds[value] = Tag(total, _of_rank(strong), _of_rank(weak))
+    mode.kinds[value] = Tag(total, _of_rank(strong, dtype), _of_rank(weak, dtype))
     return result
 
 

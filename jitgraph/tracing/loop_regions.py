@@ -391,6 +391,9 @@ class WhileLoop(Region):
         self.resuming = False
         self.finished = False
         self.turns = 0
+        #: The first test is evaluated in front of the loop, to know whether there is a turn.
+        self.asking = False
+        self.has_turn = False
 
     def _opened(self) -> Opened | None:
         return self.opened
@@ -414,7 +417,7 @@ class WhileLoop(Region):
         if self.before is None:
             self._begin(scope)
             self._entry_key = self._key()
-        if self.resuming:
+        if self.resuming or self.asking:
             self.heads = {}
             return
         self.mark = self.regions.mark()
@@ -427,6 +430,10 @@ class WhileLoop(Region):
         guards = len(self.mark.guards)
         truth = self.regions.truth(test)
         graph = self.mode.builder.graph
+        if self.asking:
+            self.asking, self.has_turn, self.attempts = False, True, 0
+            taken = self.mode.assume(truth, "whether a `while` has a turn") if isinstance(truth, Value) else truth
+            return None if taken else False
         if not self.traced or self.resuming:
             decided_by_guard = len(graph.guards) > guards and not self.unrolling
             if isinstance(truth, Value) or decided_by_guard:
@@ -489,6 +496,10 @@ class WhileLoop(Region):
                 return
             if new or not fits:
                 self.regions.undo(self.mark, self.block, self.test_block)
+                return
+            if not self.has_turn and self._needs_turn() and self.mode.can_rerun():
+                self.regions.undo(self.mark, self.block, self.test_block)
+                self.asking = True
                 return
         builder = self.mode.builder
         outer = builder.block

@@ -15,6 +15,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.tensor import Tensor
 from jitgraph.tracing import host, numpy_programs
+from jitgraph.tracing.capture_mode import called_by_user
 from jitgraph.tracing.host_table import POLYNOMIALS
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.xp.core import NUMPY_TABLE
@@ -77,9 +78,9 @@ def is_traced_class(cls: type, args: Any, kwargs: Any) -> bool:
     return cls.__module__.startswith("numpy.polynomial") and traced_values(args, kwargs)
 
 
-def is_helper(tracer: Tracer, f: Any) -> bool:
-    """Whether `f` is one of NumPy's own Python functions, called by one that is traced."""
-    return tracer.numpy_depth > 0 and type(f) is FunctionType and f.__module__.startswith("numpy.")
+def is_helper(f: Any) -> bool:
+    """Whether `f` is one of NumPy's own Python functions, called by one that is traced (not by the user's)."""
+    return type(f) is FunctionType and f.__module__.startswith("numpy.") and not called_by_user()
 
 
 def call(tracer: Tracer, implementation: FunctionType, args: Any, kwargs: Any) -> Any:
@@ -89,11 +90,7 @@ def call(tracer: Tracer, implementation: FunctionType, args: Any, kwargs: Any) -
         if fixed is None:
             return host.call(tracer.mode, implementation, host.PROBE, args, kwargs, numpy=True)
         args = fixed
-    tracer.numpy_depth += 1
-    try:
-        return tracer.converted(implementation)(*args, **kwargs)
-    finally:
-        tracer.numpy_depth -= 1
+    return tracer.converted(implementation)(*args, **kwargs)
 
 
 def _with_known_count(tracer: Tracer, args: Any) -> Any:

@@ -21,7 +21,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_max, dim_min, evaluate, floordiv, symbol, symbols
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.types import TensorType, dense_layout, python_type, scalar_type
-from jitgraph.pytree import TreeDef, flatten, unflatten
+from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
 from jitgraph.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -44,11 +44,21 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Same:
+    """A result that is the very operand of that number."""
+
+    operand: int
+
+
+register_leaf(Same)
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """What one call returned."""
 
     tree: TreeDef
-    types: tuple[TensorType, ...]
+    types: tuple[TensorType | Same, ...]
 
 
 class Refused(Exception):  # noqa: N818  # turned into a TraceError at the user's line
@@ -200,12 +210,24 @@ def _call(fn: Callable[..., Any], tree: TreeDef, leaves: list[Any], operands: li
         warnings.simplefilter("ignore")
         results, result_tree = flatten(fn(*args, **kwargs))
     for x, old in zip(operands, before, strict=True):
-        if isinstance(x, np.ndarray):
-            if not np.array_equal(x, old, equal_nan=x.dtype.kind in "fc"):
-                raise Refused("it changes its argument in place")
-            if any(isinstance(r, np.ndarray) and np.shares_memory(r, x) for r in results):
+        if isinstance(x, np.ndarray) and not np.array_equal(x, old, equal_nan=x.dtype.kind in "fc"):
+            raise Refused("it changes its argument in place")
+    return Seen(result_tree, tuple(_result(r, operands) for r in results))
+
+
+def _result(x: Any, operands: list[Any]) -> TensorType | Same:
+    """The type of a result; the operand that it is.
+
+    Raises:
+        Refused: it is another view of an operand, or no number and no array of numbers.
+    """
+    if isinstance(x, np.ndarray):
+        for number, operand in enumerate(operands):
+            if x is operand:
+                return Same(number)
+            if isinstance(operand, np.ndarray) and np.shares_memory(x, operand):
                 raise Refused("its result shares memory with its argument")
-    return Seen(result_tree, tuple(_type_of(r) for r in results))
+    return _type_of(x)
 
 
 def _type_of(x: Any) -> TensorType:
@@ -293,10 +315,10 @@ def _candidates(operands: Sequence[_Operand]) -> list[DimLike]:
 
 
 def _general(
-    k: int, t: TensorType, seen: Sequence[tuple[dict[str, int], list[Seen]]], candidates: Sequence[DimLike]
-) -> TensorType:
+    k: int, t: TensorType | Same, seen: Sequence[tuple[dict[str, int], list[Seen]]], candidates: Sequence[DimLike]
+) -> TensorType | Same:
     """The type of result `k`, with sizes in terms of the operands' where they follow them."""
-    if t.kind != "array":
+    if isinstance(t, Same) or t.kind != "array":
         return t
     shape: list[Any] = [_size(k, axis, t.ndim, seen, candidates) for axis in range(t.ndim)]
     return TensorType(t.dtype, tuple(shape), "array", t.layout)
@@ -307,10 +329,10 @@ def _size(
 ) -> Any:
     values: list[tuple[dict[str, int], int]] = []
     for env, found in seen:
-        sizes = {s.types[k].shape[axis] if k < len(s.types) and s.types[k].ndim == ndim else -1 for s in found}
+        sizes = {_axis_of(s, k, axis, ndim) for s in found}
         if len(sizes) > 1 or -1 in sizes:
             return Unknown()
-        values.append((env, sizes.pop()))  # type: ignore[arg-type]  # sizes of stand-ins are numbers
+        values.append((env, sizes.pop()))
     first = values[0][1]
     if all(size == first for _, size in values) and (len(values) > 1 or not values[0][0]):
         return first
@@ -320,6 +342,16 @@ def _size(
         if all(evaluate(d, env) == size for env, size in values):
             return d
     return Unknown()
+
+
+def _axis_of(seen: Seen, k: int, axis: int, ndim: int) -> int:
+    """A size of result `k` of one call; -1 if it is no array of that rank."""
+    t = seen.types[k] if k < len(seen.types) else None
+    if not isinstance(t, TensorType) or t.ndim != ndim:
+        return -1
+    size = t.shape[axis]
+    assert isinstance(size, int), "sizes of stand-ins are numbers"
+    return size
 
 
 def refuse(mode: CaptureMode, name: str, why: str) -> errors.TraceError:

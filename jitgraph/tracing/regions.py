@@ -344,7 +344,7 @@ def is_the_users(error: Exception) -> bool:
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
     ours = tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("jitgraph.")
-    return not ours or isinstance(error, ArithmeticError | ValueError | IndexError | NotImplementedError)
+    return not ours or isinstance(error, ArithmeticError | ValueError | IndexError | NameError | NotImplementedError)
 
 
 def splice(source: Block, target: Block) -> None:

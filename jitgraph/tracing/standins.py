@@ -67,8 +67,6 @@ class Tracer(Operators):
         self._cells: dict[int, tuple[CellType, CellType, Place, Any]] = {}
         self._cell = CellType(self)
         self._setting = []
-        #: How many of NumPy's own Python functions are being traced.
-        self.numpy_depth = 0
         mode.call_numpy = self.call_numpy
         self.regions.stores = self._stores
 
@@ -82,7 +80,7 @@ class Tracer(Operators):
         standin = table().get(id(f))
         if standin is not None:
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in args):
-                args = tuple(kinds.operands(self.mode, getattr(f, "__name__", ""), args))
+                args = tuple(kinds.arguments(self.mode, f, args))
             return (
                 standin(*args, **kwargs) if standin.__class__ is not OwnStandin else standin.body(self, *args, **kwargs)
             )
@@ -104,7 +102,7 @@ class Tracer(Operators):
             owner = self.outside.known_array(owner)
         if type(owner) is Tensor:
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
-                owner, *rest = kinds.operands(self.mode, name, (owner, *args))
+                owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
                 return getattr(owner, name)(*rest, **kwargs)
             return getattr(owner, name)(*args, **kwargs)
         if type(owner) is effects.Made:
@@ -194,7 +192,7 @@ class Tracer(Operators):
         module = self._module_of(f)
         root = module.partition(".")[0]
         if root in ("numpy", "math") and numpy_python.traced_values(args, kwargs):
-            implementation = f if numpy_python.is_helper(self, f) else numpy_python.implementation(f)
+            implementation = f if numpy_python.is_helper(f) else numpy_python.implementation(f)
             if implementation is not None:
                 return numpy_python.call(self, implementation, args, kwargs)
             if host.rule_of(f) is not None:

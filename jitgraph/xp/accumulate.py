@@ -33,18 +33,18 @@ from jitgraph.xp.core import (
 from jitgraph.xp.elementwise import PAIRS, UFUNCS, divide, multiply, subtract
 from jitgraph.xp.elementwise import where as where_
 from jitgraph.xp.reductions import (
-    _MISSING,
+    MISSING,
     REDUCED,
-    _is_only_axis,
-    _require_elements,
     check_target,
     converted,
     given,
+    is_only_axis,
     loop_dtype,
     mask_for,
     operand_of,
     reduce_with,
     reduced_axes,
+    require_elements,
     require_shape,
     rounds_between,
     start_value,
@@ -59,7 +59,7 @@ def _running(record: str, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     final = loop_dtype(ufunc, x, dtype, out)
     if dtype is not None or out is not None:
         x = converted(x, final)
-    if axis is None or _is_only_axis(axis, x):
+    if axis is None or is_only_axis(axis, x):
         x, axis = ravel(array_tensor(x)), 0
     k = axis_of(axis, x.type.ndim, record)
     _require_target(x, out)
@@ -114,7 +114,7 @@ def cumulative_prod(
 
 
 @numpy_function(np.diff)
-def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = _MISSING, append: Any = _MISSING) -> Any:
+def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = MISSING, append: Any = MISSING) -> Any:
     if n == 0:
         return a
     if n < 0:
@@ -125,7 +125,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = _MISSING, append: An
     k = axis_of(axis, x.type.ndim, "diff")
     parts = [x]
     for end, at in ((prepend, 0), (append, len(parts))):
-        if end is _MISSING:
+        if end is MISSING:
             continue
         piece = tensor(end, x._storage.mode)
         if not piece.type.ndim:
@@ -200,7 +200,7 @@ def reduce_by(
     if record is not None:
         return reduce_with(record, array, axis, dtype, out, keepdims, initial, where, ufunc.__name__)
     x = operand_of(array)
-    plain = where is True and initial is _MISSING and dtype is None and out is None
+    plain = where is True and initial is MISSING and dtype is None and out is None
     if ufunc in _BITS and x.type.dtype.kind == "b" and plain:
         return reduce_with(_BITS[ufunc], x, axis, None, None, keepdims, initial, where, ufunc.__name__)
     if ufunc in (np.fmax, np.fmin) and plain and x.type.dtype.kind != "c":
@@ -213,9 +213,9 @@ def _fmax(ufunc: np.ufunc, x: Tensor, axis: Any, keepdims: Any) -> Any:
     low = ufunc is np.fmax
     record = "reduce_max" if low else "reduce_min"
     if x.type.dtype.kind != "f" or not x.type.ndim:
-        return reduce_with(record, x, axis, None, None, keepdims, _MISSING, True, ufunc.__name__)
+        return reduce_with(record, x, axis, None, None, keepdims, MISSING, True, ufunc.__name__)
     axes = axes_of(axis, x.type.ndim, ufunc.__name__)
-    _require_elements(x, axes, ufunc.__name__)
+    require_elements(x, axes, ufunc.__name__)
     mask = EXPORTS["isnan"](x)
     kind = x.type.dtype.type
     attrs = {"axes": tuple(sorted(axes)), "keepdims": bool(keepdims)}
@@ -244,7 +244,7 @@ def _fold(ufunc: np.ufunc, x: Tensor, axis: Any, dtype: Any, out: Any, keepdims:
         x, axes, keepdims = reshape_to(array_tensor(x), (1,)), (0,), False
         mask = None if mask is None else reshape_to(mask, (1,))
     if not starts and ufunc.identity is None:
-        _require_elements(x, axes, ufunc.__name__)
+        require_elements(x, axes, ufunc.__name__)
     if ufunc in (np.fmax, np.fmin) and not starts and found.kind != "c":
         initial = x.type.dtype.type(np.nan) if found.kind == "f" else _worst(found, low=ufunc is np.fmax)
         starts = True
@@ -359,7 +359,7 @@ def _methods(ufunc: np.ufunc) -> None:
         dtype: Any = None,
         out: Any = None,
         keepdims: Any = False,
-        initial: Any = _MISSING,
+        initial: Any = MISSING,
         where: Any = True,
     ) -> Any:
         return reduce_by(ufunc, array, axis, dtype, out, keepdims, initial, where)

@@ -15,7 +15,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Shape
-from jitgraph.modes import TraceMode, shape_text
+from jitgraph.modes import TraceMode, array_shape_text, shape_text
 from jitgraph.tensor import (
     EAGER,
     Mode,
@@ -335,10 +335,15 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
             return mode.view(value, IndexMap.broadcast(shape, t.shape))
     raise errors.ShapeError(
         errors.describe(
-            f"could not broadcast input array from shape {shape_text(have.shape)} into shape {shape_text(t.shape)}",
+            f"could not broadcast input array from shape {_shown(mode, have.shape)} into shape {_shown(mode, t.shape)}",
             _loc(mode),
         )
     )
+
+
+def _shown(mode: Any, shape: Shape) -> str:
+    """A shape as NumPy writes it in messages of writes, with the sizes of the call that is traced."""
+    return array_shape_text(tuple(mode.example(d) for d in shape) if isinstance(mode, TraceMode) else shape)
 
 
 def can_cast(have: Any, dtype: np.dtype, casting: str) -> bool:

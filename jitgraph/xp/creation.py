@@ -537,7 +537,10 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     count = size_of(N) if N is not None else v.type.shape[0]
     if not isinstance(count, int):
         count = v._storage.mode.concrete_dim(count, "vander")  # type: ignore[attr-defined]
-    powers = [full_of(v._storage.mode, 1, v.type.shape, np.result_type(v.type.dtype, int))]
+    dtype = np.result_type(v.type.dtype, int)
+    if count == 0:
+        return full_of(v._storage.mode, 1, (*v.type.shape, 0), dtype)
+    powers = [full_of(v._storage.mode, 1, v.type.shape, dtype)]
     for _ in range(count - 1):
         powers.append(binary("mul", powers[-1], v))
     return stack(powers[:count] if increasing else powers[:count][::-1], axis=axis_of(-1, 2))

@@ -10,7 +10,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply, lift, plain
+from jitgraph.tensor import Tensor, apply, lift, mode_of, plain
 from jitgraph.xp.complexes import imag_of, real_of
 from jitgraph.xp.core import (
     EXPORTS,
@@ -181,7 +181,8 @@ def _into_loop(x: Tensor, dtype: np.dtype) -> Tensor:
 
 def select_into(result: Tensor, where_: Any, out: Any, casting: str = "same_kind") -> Tensor:
     """`where=`: elsewhere the elements of `out` stay (zeros without `out`)."""
-    mode = result._storage.mode
+    mode = mode_of((result, where_, out if type(out) is Tensor else (out or (None,))[0]))
+    result = tensor(result, mode)
     mask = mask_of(where_, mode)
     old = out[0] if isinstance(out, tuple) else out
     if old is None:
@@ -392,6 +393,10 @@ def fix(x: Any, out: Any = None) -> Any:
 @numpy_function(np.nan_to_num)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     t = tensor(x)
+    if t.type.dtype.kind == "c":
+        real, imag = (nan_to_num(part(t), True, nan, posinf, neginf) for part in (real_of, imag_of))
+        both = np_kind(apply(R("with_imag"), cast(tensor(real), t.type.dtype), imag))
+        return deliver(both, t) if not copy and t.type.kind == "array" else both
     if t.type.dtype.kind != "f":
         return duplicate(t)
     info = np.finfo(t.type.dtype)

@@ -54,9 +54,13 @@ class Flags:
     def writeable(self) -> bool:
         return is_writable(self._x)
 
+    @writeable.setter
+    def writeable(self, value: bool) -> None:
+        self._mode.fail("flags of a traced array are not changed", "set them before or after the call.")
+
     @property
     def aligned(self) -> bool:
-        return True
+        return self._x._storage.origin is None or self._unknown("the alignment of an argument")
 
     @property
     def writebackifcopy(self) -> bool:
@@ -64,15 +68,15 @@ class Flags:
 
     @property
     def behaved(self) -> bool:
-        return self.writeable
+        return self.writeable and self.aligned
 
     @property
     def carray(self) -> bool:
-        return self.writeable and self.c_contiguous
+        return self.behaved and self.c_contiguous
 
     @property
     def farray(self) -> bool:
-        return self.writeable and self.f_contiguous and not self.c_contiguous
+        return self.behaved and self.f_contiguous and not self.c_contiguous
 
     @property
     def owndata(self) -> bool:

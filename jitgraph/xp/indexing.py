@@ -28,6 +28,7 @@ from jitgraph.xp.core import (
     EXPORTS,
     R,
     array_tensor,
+    empty_result,
     literal,
     mode_in,
     numpy_function,
@@ -102,6 +103,8 @@ def basic_view(mode: Mode, x: Tensor, items: Sequence[Item]) -> Tensor:
         if kind in ("new", "flag"):
             shape.append(1)
             continue
+        if kind == "ellipsis":
+            continue
         size = own[axis]
         if kind == "int":
             axes.append(AxisMap(index_dim(mode, part, size, axis), 0, None))
@@ -132,7 +135,7 @@ def arrangement(items: Sequence[Item]) -> tuple[list[Any], list[int], bool]:
         elif kind == "int":
             marks.append(position)
             continue
-        at += 1
+        at += kind != "ellipsis"
     adjacent = all(b - a == 1 for a, b in pairwise(marks))
     return arrays, places, adjacent
 
@@ -232,6 +235,7 @@ class Gathering:
         indices: one index array for each, in range and not negative, of sizes that broadcast to `wide`.
         wide: the shape that the index arrays have together.
         front: where the axes of `wide` begin in the result: at the first of `places` if all stand side by side.
+        nothing: an indexed axis is empty: there are no indices either, or the check of them fails.
     """
 
     base: Tensor
@@ -239,6 +243,7 @@ class Gathering:
     indices: list[Tensor]
     wide: Shape
     front: int
+    nothing: bool = False
 
     @property
     def others(self) -> list[int]:
@@ -271,10 +276,19 @@ def gathering(
     wide = common_index_shape(mode, [i.type.shape for i in given])
     found = Gathering(base, places, given, wide, places[0] if adjacent else 0)
     fits(found.shape)
+    found.nothing = any(_is_empty(mode, base.type.shape[p]) for p in places)
     found.indices = [
         _checked_index(mode, i, wide, base.type.shape[p], names[p]) for i, p in zip(given, places, strict=True)
     ]
     return found
+
+
+def _is_empty(mode: Mode, size: DimLike) -> bool:
+    """Whether an axis has no elements, by proof or under a guard; False where only the run knows."""
+    try:
+        return mode.decide("==", size, 0)
+    except Undecided:
+        return False
 
 
 def _checked_index(mode: Mode, index: Tensor, wide: Shape, size: DimLike, axis: int) -> Tensor:
@@ -298,6 +312,8 @@ def index_tensor(mode: Mode, index: Any) -> Tensor:
 def _gather(mode: Mode, x: Tensor, items: Sequence[Item]) -> Tensor:
     """A key with index arrays: the rest as a view, then `take`."""
     g = gathering(mode, x, items)
+    if g.nothing:
+        return empty_result(mode, g.shape, x.type.dtype)
     base, places, others = g.base, g.places, g.others
     count = len(g.wide)
     # NumPy's result has the index's axes outermost in memory, then the others as the base has them
@@ -337,6 +353,8 @@ def base_axes(items: Sequence[Item]) -> dict[int, int]:
     found = {}
     at = axis = 0
     for kind, _ in items:
+        if kind == "ellipsis":
+            continue
         if kind != "int":
             found[at] = axis
             at += 1

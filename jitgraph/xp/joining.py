@@ -265,7 +265,7 @@ def _rolled(x: Tensor, shift: Any, axis: int) -> Tensor:
     by = size_or_data(shift)
     if by is None:
         assert isinstance(mode, TraceMode)
-        wrapped = EXPORTS["remainder"](shift, EXPORTS["maximum"](dim_tensor(mode, size), 1))
+        wrapped = EXPORTS["remainder"](cast(tensor(shift), np.intp), EXPORTS["maximum"](dim_tensor(mode, size), 1))
         by = mode.bind(lift(mode, wrapped), "k", 0, size)
     elif isinstance(by, int) and isinstance(size, int):
         by = by % size if size else 0

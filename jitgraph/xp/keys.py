@@ -229,7 +229,7 @@ def _of_any_step(
 
 def _held(mode: TraceMode, value: Value) -> Value:
     """A 0-d value as a scalar."""
-    return mode.builder.as_kind(value, kind="np_scalar") if value.type.kind == "array" else value  # type: ignore[no-any-return]
+    return mode.builder.as_kind(value, kind="np_scalar") if value.type.kind == "array" else value
 
 
 def _bound(mode: Mode, bound: Any) -> DimLike | None:
@@ -331,7 +331,8 @@ class Key:
 
     Attributes:
         items: ("new", None), ("slice", s), ("int", i), ("array", index) or ("flag", index), in order. A flag is an
-            index array along a new axis of size 1: what NumPy makes of a single truth value, one 0 or none.
+            index array along a new axis of size 1: what NumPy makes of a single truth value, one 0 or none. An
+            ellipsis that stands for no axis is ("ellipsis", None): it parts what stands around it.
         scalar: integers for all axes and nothing else: the result is a scalar.
         advanced: there are index arrays: the result is a fresh array.
         copied: a 0-d array stands for an integer: NumPy gives a copy of the view then.
@@ -372,8 +373,10 @@ def parse(mode: Mode, key: Any, shape: Shape) -> Key:
             mode, f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed"
         )
     fill: list[Item] = [("slice", slice(None))] * (len(shape) - used)
+    if ellipsis_at >= 0 and not fill:
+        fill = [("ellipsis", None)]
     at = len(items) if ellipsis_at < 0 else ellipsis_at
-    scalar = ellipsis_at < 0 and not fill and all(kind == "int" for kind, _ in items)
+    scalar = ellipsis_at < 0 and used == len(shape) and all(kind == "int" for kind, _ in items)
     items[at:at] = fill
     return Key(_spread_masks(mode, items, shape), scalar, copied)
 
@@ -433,7 +436,7 @@ def _spread_masks(mode: Mode, items: list[Item], shape: Shape) -> list[Item]:
             continue
         if kind != "mask":
             out.append((kind, part))
-            axis += kind != "new"
+            axis += kind not in ("new", "ellipsis")
             continue
         own: Shape = part.type.shape if type(part) is Tensor else part.shape
         match_mask(mode, own, shape[axis : axis + len(own)], axis)
@@ -491,10 +494,14 @@ def match_mask(mode: Mode, own: Shape, sizes: Shape, first: int) -> None:
             raise index_error(mode, message.format(_shown(mode, wanted), _shown(mode, have)))
 
 
-def full_mask(mode: Mode, key: Any, shape: Shape) -> Tensor | None:
-    """The mask of `x[mask]` if that is the whole key and has the array's shape, for certain or under a guard."""
+def full_mask(mode: Mode, key: Any, shape: Shape, *, alone: bool = False) -> Tensor | None:
+    """The mask of `x[mask]` if that is the whole key and has the array's shape, for certain or under a guard.
+
+    Args:
+        alone: not even an ellipsis may stand beside it: NumPy assigns through `x[..., mask]` by other rules.
+    """
     if isinstance(key, tuple):
-        parts = [p for p in key if p is not Ellipsis]
+        parts = [p for p in key if p is not Ellipsis or alone]
         if len(parts) != 1:
             return None
         (key,) = parts

@@ -170,11 +170,10 @@ def inner(a: Any, b: Any, /) -> Any:
 def vdot(a: Any, b: Any, /) -> Any:
     _, x, y = _pair(a, b)
     first, second = _flat(x), _flat(y)
-    if first.type.layout.negative and first.type.dtype.kind == "c" and first.type.dtype == second.type.dtype:
-        if sizes_agree(
-            first._storage.mode, first.type.shape[0], second.type.shape[0], "vdot: sizes {0} and {1} differ"
-        ):
-            return apply(R("vdot"), first, second)
+    backwards = first.type.layout.negative and first.type.dtype.kind == "c" and first.type.dtype == second.type.dtype
+    sizes = first.type.shape[0], second.type.shape[0]
+    if backwards and sizes_agree(first._storage.mode, *sizes, "vdot: sizes {0} and {1} differ"):
+        return apply(R("vdot"), first, second)
     return product_of(conjugate_of(first), second, "vdot")
 
 

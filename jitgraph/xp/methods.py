@@ -36,6 +36,7 @@ from jitgraph.xp import (
     shape,
     statistics,
     storable,
+    ufunc_at,
     writes,
 )
 from jitgraph.xp.core import (
@@ -148,11 +149,8 @@ def transpose(x: Tensor, *axes: Any) -> Any:
     if not axes or (len(axes) == 1 and axes[0] is None):
         return shape.transpose(x) if x.type.kind == "array" else x
     (first, *rest) = axes
-    if not rest and type(first) is Tensor and first.type.ndim:
-        axes = tuple(indexing.iterate(first))
-    elif not rest and isinstance(first, (tuple, list, np.ndarray)):
-        axes = tuple(first)
-    return shape.transpose(x, axes)
+    whole = isinstance(first, (tuple, list, np.ndarray)) or (type(first) is Tensor and first.type.ndim)
+    return shape.transpose(x, first if whole and not rest else axes)
 
 
 def fill(x: Tensor, value: Any) -> None:
@@ -307,9 +305,9 @@ FRONT = SimpleNamespace(
     reshape=reshape, transpose=transpose, ravel=shape.ravel, flatten=flatten, squeeze=squeeze, swapaxes=shape.swapaxes,
     diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=bits.view,
     clip=clip, conj=complexes.conjugate_of, conjugate=complexes.conjugate_of, real=complexes.real_of,
-    imag=complexes.imag_of, flat=flat, dot=dot, take=selecting.take,
-    set_flat=set_flat, partition=partition, flat_getitem=placing.flat_getitem, flat_setitem=placing.flat_setitem, compress=compress, choose=choose, nonzero=indexing.nonzero, put=put, trace=linalg.trace,
-    round=EXPORTS["round"],
+    imag=complexes.imag_of, flat=flat, dot=dot, take=selecting.take, set_flat=set_flat, partition=partition,
+    flat_getitem=placing.flat_getitem, flat_setitem=placing.flat_setitem, compress=compress, choose=choose,
+    nonzero=indexing.nonzero, put=put, trace=linalg.trace, round=EXPORTS["round"],
     is_integer=is_integer, as_integer_ratio=_python_method("as_integer_ratio"), hex=_python_method("hex"),
     bit_length=bits.bit_length,
     bit_count=bits.bit_count,
@@ -318,5 +316,6 @@ for _name in METHODS:
     if not hasattr(FRONT, _name):
         setattr(FRONT, _name, _by_numpy(_name))
 install(FRONT)
+ufunc_at.install_at()
 
 __all__ = ["FRONT", "R", "array_tensor"]

@@ -34,7 +34,7 @@ from jitgraph.xp.elementwise import subtract
 from jitgraph.xp.operators import binary
 from jitgraph.xp.shape import ravel, reshape_to, stretched
 
-_MISSING = np._NoValue
+MISSING = np._NoValue
 _EMPTY_REDUCTION = "zero-size array to reduction operation {} which has no identity"
 #: The ufunc that each record reduces with.
 REDUCED: dict[str, np.ufunc] = {
@@ -55,7 +55,7 @@ def operand_of(a: Any) -> Tensor:
 
 def given(x: Any) -> bool:
     """Whether an optional argument was given."""
-    return x is not None and x is not _MISSING
+    return x is not None and x is not MISSING
 
 
 def loop_dtype(ufunc: np.ufunc, x: Tensor, dtype: Any, out: Any) -> np.dtype:
@@ -160,7 +160,7 @@ def reduce_with(
             "specify 'initial'"
         )
     if mask is None and not starts and (ufunc.identity is None or initial is None):
-        _require_elements(x, axes, ufunc.__name__)
+        require_elements(x, axes, ufunc.__name__)
     final = dtype if dtype is not None else loop_dtype(ufunc, x, None, None)
     if additive and final.kind == "b":  # asked for: sums of bools are "or", products "and"
         record, additive = {"reduce_sum": "reduce_any", "reduce_prod": "reduce_all"}[record], False
@@ -178,6 +178,9 @@ def reduce_with(
     attrs: dict[str, Any] = {"axes": tuple(sorted(axes)), "keepdims": keep}
     operands = [x]
     kept = rounds_between(out, final) if additive else None
+    if initial is None and mask is None and additive and final.kind in "fc" and kept is None:
+        attrs.update(function="add" if record == "reduce_sum" else "mul", by_numpy=True, bare=True)
+        return deliver(apply(R("fold"), converted(x, final), **attrs), out, "unsafe")
     if kept is not None:
         operands = [converted(x, final), first if first is not None else final.type(ufunc.identity)]
         operands += [mask] if mask is not None else []
@@ -243,15 +246,15 @@ def reduced_axes(axis: Any, x: Tensor, name: str) -> tuple[int, ...]:
     """
     if isinstance(axis, list):
         raise errors.DTypeError("'list' object cannot be interpreted as an integer")
-    return () if _is_only_axis(axis, x) else axes_of(axis, x.type.ndim, name)
+    return () if is_only_axis(axis, x) else axes_of(axis, x.type.ndim, name)
 
 
-def _is_only_axis(axis: Any, x: Tensor) -> bool:
+def is_only_axis(axis: Any, x: Tensor) -> bool:
     """`ufunc.reduce` takes the axes 0 and -1 of an array without axes."""
     return not x.type.ndim and isinstance(axis, (int, np.integer)) and axis in (0, -1)
 
 
-def _require_elements(x: Tensor, axes: Sequence[int], name: str) -> None:
+def require_elements(x: Tensor, axes: Sequence[int], name: str) -> None:
     """Extremes of nothing are an error."""
     mode = x._storage.mode
     count = product([x.type.shape[k] for k in axes])
@@ -276,9 +279,9 @@ def sum(
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
-    keepdims: Any = _MISSING,
-    initial: Any = _MISSING,
-    where: Any = _MISSING,
+    keepdims: Any = MISSING,
+    initial: Any = MISSING,
+    where: Any = MISSING,
 ) -> Any:
     return reduce_with("reduce_sum", a, axis, dtype, out, keepdims, initial, where, "sum")
 
@@ -289,23 +292,23 @@ def prod(
     axis: Any = None,
     dtype: Any = None,
     out: Any = None,
-    keepdims: Any = _MISSING,
-    initial: Any = _MISSING,
-    where: Any = _MISSING,
+    keepdims: Any = MISSING,
+    initial: Any = MISSING,
+    where: Any = MISSING,
 ) -> Any:
     return reduce_with("reduce_prod", a, axis, dtype, out, keepdims, initial, where, "prod")
 
 
 @numpy_function(np.max, np.amax)
 def max(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = MISSING, initial: Any = MISSING, where: Any = MISSING
 ) -> Any:
     return reduce_with("reduce_max", a, axis, None, out, keepdims, initial, where, "max")
 
 
 @numpy_function(np.min, np.amin)
 def min(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = MISSING, initial: Any = MISSING, where: Any = MISSING
 ) -> Any:
     return reduce_with("reduce_min", a, axis, None, out, keepdims, initial, where, "min")
 
@@ -314,13 +317,13 @@ EXPORTS["amax"], EXPORTS["amin"] = max, min
 
 
 @numpy_function(np.any)
-def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING) -> Any:
-    return reduce_with("reduce_any", a, axis, None, out, keepdims, _MISSING, where, "any")
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = MISSING, *, where: Any = MISSING) -> Any:
+    return reduce_with("reduce_any", a, axis, None, out, keepdims, MISSING, where, "any")
 
 
 @numpy_function(np.all)
-def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING) -> Any:
-    return reduce_with("reduce_all", a, axis, None, out, keepdims, _MISSING, where, "all")
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = MISSING, *, where: Any = MISSING) -> Any:
+    return reduce_with("reduce_all", a, axis, None, out, keepdims, MISSING, where, "all")
 
 
 @numpy_function(np.count_nonzero)
@@ -337,7 +340,7 @@ _COUNTS_IN_PYTHON = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
 
 
 @numpy_function(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING) -> Any:
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = MISSING) -> Any:
     high, low = max(a, axis, None, keepdims), min(a, axis, None, keepdims)
     check_target(out, "maximum", tensor(high).type.ndim, False)
     return deliver(subtract(high, low), out)
@@ -354,13 +357,13 @@ def _position(record: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     ndim = x.type.ndim
     if axis is None:
         flat = ravel(x)
-        _require_elements(flat, (0,), record)
+        require_elements(flat, (0,), record)
         result = apply(R(record), flat, axis=0, keepdims=False)
         if keep:
             result = reshape_to(array_tensor(result), (1,) * ndim)
     else:
         k = axis_of(axis, ndim, record)
-        _require_elements(x, (k,), record)
+        require_elements(x, (k,), record)
         result = apply(R(record), x, axis=k, keepdims=keep)
     target = target_of(out)
     if target is not None:
@@ -387,12 +390,12 @@ def require_shape(target: Tensor, result: Tensor, message: str) -> None:
 
 
 @numpy_function(np.argmax)
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSING) -> Any:
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = MISSING) -> Any:
     return _position("argmax", a, axis, out, keepdims)
 
 
 @numpy_function(np.argmin)
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSING) -> Any:
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = MISSING) -> Any:
     return _position("argmin", a, axis, out, keepdims)
 
 

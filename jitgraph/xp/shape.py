@@ -12,7 +12,7 @@ from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_max, dim_min, floordiv, mod, ne1
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
-from jitgraph.modes import TraceMode, shape_text
+from jitgraph.modes import TraceMode, constant_array, shape_text
 from jitgraph.tensor import (
     EAGER,
     Mode,
@@ -20,6 +20,7 @@ from jitgraph.tensor import (
     apply,
     dim_tensor,
     mode_of,
+    plain,
     read,
     reshape_of,
     view_of,
@@ -257,6 +258,20 @@ def drop_axes(x: Tensor, gone: Sequence[int]) -> Tensor:
 # --- transpose
 
 
+def _numbers_in(axes: Tensor) -> Any:
+    """The elements of an array that is spelt out in the function; data are refused."""
+    mode: Any = axes._storage.mode
+    value = read(axes)
+    if mode.name == "trace":
+        if value.producer is not None and value.producer.name == "copy":
+            value = value.producer.operands[0]
+        known = constant_array(value)
+        if known is not None:
+            return known.tolist()
+        return mode.concrete(axes, "array").tolist()
+    return plain(axes).tolist()
+
+
 @numpy_function(np.transpose, views=True)
 def transpose(a: Any, axes: Any = None) -> Any:
     x = view_tensor(a)
@@ -265,7 +280,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
         perm = tuple(range(ndim - 1, -1, -1))
     else:
         if type(axes) is Tensor and axes.type.shape:
-            axes = axes._storage.mode.concrete(axes, "array").tolist()
+            axes = _numbers_in(axes)
         if len(axes) != ndim:
             raise errors.ShapeError(errors.describe("axes don't match array", place_of(x)))
         perm = tuple(axis_of(k, ndim, "transpose") for k in axes)

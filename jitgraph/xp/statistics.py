@@ -30,7 +30,7 @@ from jitgraph.xp.core import (
 from jitgraph.xp.elementwise import divide, multiply, sqrt, square, subtract
 from jitgraph.xp.elementwise import where as where_
 from jitgraph.xp.reductions import (
-    _MISSING,
+    MISSING,
     argmax,
     argmin,
     check_target,
@@ -65,7 +65,7 @@ def _divide_by(total: Tensor, count: Any, dtype: Any) -> Tensor:
 
 @numpy_function(np.mean)
 def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = MISSING, *, where: Any = MISSING
 ) -> Any:
     x = operand_of(a)
     keep = bool(keepdims) if given(keepdims) else False
@@ -79,7 +79,7 @@ def mean(
         elif x.type.dtype == np.float16:
             dtype, half = np.dtype(np.float32), out is None
     if _kept_in(out, x, dtype) is not None:
-        sum(x, tuple(axes), dtype, out, keep, _MISSING, where)
+        sum(x, tuple(axes), dtype, out, keep, MISSING, where)
         return _divide_in_place(out, count)
     if target_of(out) is not None:
         dtype = loop_dtype(np.add, x, dtype, out)
@@ -133,7 +133,7 @@ def variance(
         squares = square(difference) if difference.type.dtype.kind == "f" else multiply(difference, difference)
     degrees = _degrees(x, count, ddof)
     if _kept_in(out, squares, dtype) is not None:
-        sum(squares, tuple(axes), dtype, out, keep, _MISSING, where)
+        sum(squares, tuple(axes), dtype, out, keep, MISSING, where)
         return _divide_in_place(out, degrees)
     if target_of(out) is not None:
         dtype = loop_dtype(np.add, squares, dtype, out)
@@ -159,12 +159,12 @@ def _degrees(x: Tensor, count: Any, ddof: Any) -> Any:
     """max(count - ddof, 0)."""
     if type(count) is Tensor:
         return EXPORTS["maximum"](subtract(count, ddof), 0)
-    if isinstance(ddof, float) and ddof.is_integer():
+    if type(ddof) is float and ddof.is_integer():
         ddof = int(ddof)
     mode = x._storage.mode
     if isinstance(count, int) and not isinstance(ddof, Tensor):
         return builtins.max(count - ddof, 0)
-    if isinstance(ddof, int):
+    if type(ddof) is int:
         rest: DimLike = count - ddof
         return rest if mode.decide(">=", rest, 0) else 0
     number = as_kind(tensor(dim_tensor(mode, count), mode), "np_scalar")
@@ -173,22 +173,22 @@ def _degrees(x: Tensor, count: Any, ddof: Any) -> Any:
 
 @numpy_function(np.var)
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _MISSING, *,
-    where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = MISSING, *,
+    where: Any = MISSING, mean: Any = MISSING, correction: Any = MISSING,
 ) -> Any:  # fmt: skip
     return variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @numpy_function(np.std)
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _MISSING, *,
-    where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = MISSING, *,
+    where: Any = MISSING, mean: Any = MISSING, correction: Any = MISSING,
 ) -> Any:  # fmt: skip
     return _root(variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction), out)
 
 
 @numpy_function(np.average)
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = _MISSING) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = MISSING) -> Any:
     x = operand_of(a)
     keep = bool(keepdims) if given(keepdims) else False
     mode = x._storage.mode
@@ -264,8 +264,8 @@ def _floats_only(x: Tensor, dtype: Any, out: Any) -> None:
 
 @numpy_function(np.nansum)
 def nansum(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING,
-    where: Any = _MISSING,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = MISSING, initial: Any = MISSING,
+    where: Any = MISSING,
 ) -> Any:  # fmt: skip
     x, _ = _without_nan(operand_of(a), 0)
     return sum(x, axis, dtype, out, keepdims, initial, where)
@@ -273,8 +273,8 @@ def nansum(
 
 @numpy_function(np.nanprod)
 def nanprod(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING,
-    where: Any = _MISSING,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = MISSING, initial: Any = MISSING,
+    where: Any = MISSING,
 ) -> Any:  # fmt: skip
     x, _ = _without_nan(operand_of(a), 1)
     return prod(x, axis, dtype, out, keepdims, initial, where)
@@ -294,19 +294,19 @@ def _nan_extreme(ufunc: np.ufunc, a: Any, axis: Any, out: Any, keepdims: Any, in
     from jitgraph.xp.accumulate import reduce_by
 
     keep = bool(keepdims) if given(keepdims) else False
-    return reduce_by(ufunc, a, axis, None, out, keep, initial, True if where is _MISSING else where)
+    return reduce_by(ufunc, a, axis, None, out, keep, initial, True if where is MISSING else where)
 
 
 @numpy_function(np.nanmax)
 def nanmax(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = MISSING, initial: Any = MISSING, where: Any = MISSING
 ) -> Any:
     return _nan_extreme(np.fmax, a, axis, out, keepdims, initial, where)
 
 
 @numpy_function(np.nanmin)
 def nanmin(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = _MISSING, initial: Any = _MISSING, where: Any = _MISSING
+    a: Any, axis: Any = None, out: Any = None, keepdims: Any = MISSING, initial: Any = MISSING, where: Any = MISSING
 ) -> Any:
     return _nan_extreme(np.fmin, a, axis, out, keepdims, initial, where)
 
@@ -321,23 +321,23 @@ def _nan_position(position: Any, worst: float, a: Any, axis: Any, out: Any, keep
 
 
 @numpy_function(np.nanargmax)
-def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSING) -> Any:
+def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = MISSING) -> Any:
     return _nan_position(argmax, -np.inf, a, axis, out, keepdims)
 
 
 @numpy_function(np.nanargmin)
-def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _MISSING) -> Any:
+def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = MISSING) -> Any:
     return _nan_position(argmin, np.inf, a, axis, out, keepdims)
 
 
 def _present(mask: Tensor, axis: Any, keepdims: Any, where: Any) -> Tensor:
     """How many elements are no NaN."""
-    return sum(EXPORTS["logical_not"](mask), axis, np.intp, None, keepdims, _MISSING, where)  # type: ignore[no-any-return]
+    return sum(EXPORTS["logical_not"](mask), axis, np.intp, None, keepdims, MISSING, where)  # type: ignore[no-any-return]
 
 
 @numpy_function(np.nanmean)
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _MISSING, *, where: Any = _MISSING
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = MISSING, *, where: Any = MISSING
 ) -> Any:
     x, mask = _without_nan(operand_of(a), 0)
     if mask is None:
@@ -346,11 +346,11 @@ def nanmean(
     count = _present(mask, axis, keepdims, where)
     check_target(out, "add", count.type.ndim, False)
     if _kept_in(out, x, dtype) is not None:
-        sum(x, axis, dtype, out, keepdims, _MISSING, where)
+        sum(x, axis, dtype, out, keepdims, MISSING, where)
         return _divide_in_place(out, count)
     if target_of(out) is not None:
         dtype = loop_dtype(np.add, x, dtype, out)
-    total = sum(x, axis, dtype, None, keepdims, _MISSING, where)
+    total = sum(x, axis, dtype, None, keepdims, MISSING, where)
     return deliver(_divide_by(total, count, total.type.dtype), out, "unsafe")
 
 
@@ -361,24 +361,24 @@ def _nan_variance(
     ddof = _delta(ddof, correction)
     x, mask = _without_nan(operand_of(a), 0)
     if mask is None:
-        return variance(x, axis, dtype, out, ddof, keepdims, where, center, _MISSING)
+        return variance(x, axis, dtype, out, ddof, keepdims, where, center, MISSING)
     _floats_only(x, dtype, out)
     if given(center):
         middle = tensor(center, x._storage.mode)
     else:
-        total = sum(x, axis, dtype, None, True, _MISSING, where)
+        total = sum(x, axis, dtype, None, True, MISSING, where)
         middle = _divide_by(total, _present(mask, axis, True, where), total.type.dtype)
     away = cast(subtract(x, middle), x.type.dtype)
     away = where_(mask, x.type.dtype.type(0), away)
     squares = real_of(multiply(away, conjugate_of(away))) if away.type.dtype.kind == "c" else multiply(away, away)
     degrees = subtract(_present(mask, axis, keepdims, where), ddof)
     if _kept_in(out, squares, dtype) is not None:
-        sum(squares, axis, dtype, out, keepdims, _MISSING, where)
+        sum(squares, axis, dtype, out, keepdims, MISSING, where)
         result = _divide_in_place(out, degrees)
     else:
         if target_of(out) is not None:
             dtype = loop_dtype(np.add, squares, dtype, out)
-        total = sum(squares, axis, dtype, None, keepdims, _MISSING, where)
+        total = sum(squares, axis, dtype, None, keepdims, MISSING, where)
         result = _divide_by(total, degrees, total.type.dtype)
     bad = EXPORTS["less_equal"](degrees, 0)
     found = where_(bad, result.type.dtype.type(np.nan), result)
@@ -387,15 +387,15 @@ def _nan_variance(
 
 @numpy_function(np.nanvar)
 def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _MISSING, *,
-    where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = MISSING, *,
+    where: Any = MISSING, mean: Any = MISSING, correction: Any = MISSING,
 ) -> Any:  # fmt: skip
     return _nan_variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @numpy_function(np.nanstd)
 def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _MISSING, *,
-    where: Any = _MISSING, mean: Any = _MISSING, correction: Any = _MISSING,
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = MISSING, *,
+    where: Any = MISSING, mean: Any = MISSING, correction: Any = MISSING,
 ) -> Any:  # fmt: skip
     return _root(_nan_variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction), out)

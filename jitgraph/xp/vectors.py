@@ -51,7 +51,8 @@ def _define(ufunc: np.ufunc, core: tuple[int, int], kept: int) -> None:
         if len(placed) > 2 and kept and result.type.ndim:
             result = moveaxis(result, -1, placed[2][0])
         if keepdims:
-            at = axis_of(placed[2][0] if len(placed) > 2 and placed[2] else placed[0][0], result.type.ndim + 1)
+            told = placed[2][0] if len(placed) > 2 and placed[2] else -1 if axis is None else axis
+            at = axis_of(told, result.type.ndim + 1)
             result = EXPORTS["expand_dims"](array_tensor(result), at)
         return deliver(result, out, casting)
 

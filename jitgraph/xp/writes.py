@@ -69,7 +69,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     from_list = isinstance(value, (list, tuple))
     if from_list:
         value = listed(mode, value, t.dtype)
-    mask = full_mask(mode, key, t.shape)
+    mask = full_mask(mode, key, t.shape, alone=True)
     if mask is not None:
         check_number(mode, value, t.dtype, elements=True)
         _masked_write(mode, x, mask, value)
@@ -156,6 +156,8 @@ def scatter(mode: Mode, x: Tensor, items: Sequence[Item], value: Any) -> None:
     """`x[..., index, ...] = value`: one write for each index, in order, so that the last one wins."""
     fitted: list[Tensor] = []
     g = gathering(mode, x, items, lambda shape: fitted.append(_fitted(mode, value, x, shape)))
+    if g.nothing:
+        return
     v = fitted[0]
     if g.front:
         count = len(g.wide)

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from jitgraph.codegen.loops_printer import print_program
+from jitgraph.errors import VerifyError
+from jitgraph.ir.parser import parse
+from jitgraph.ir.printer import print_graph
+from jitgraph.ir.verifier import verify
 from tests.lowered import Lowered
 
 UNIQUE = """
@@ -45,3 +49,13 @@ def test_in_a_loop_with_a_scalar_beside() -> None:
         return np.unique(x)[: int(t) % 2 + 1], np.int64(7)
 
     Lowered(LOOP, {0: both})(np.array([4, 4, 9, 1]), np.array(1, np.int64))
+
+
+def test_text_and_binding() -> None:
+    graph = parse(UNIQUE)
+    verify(graph)
+    text = print_graph(graph)
+    assert 'binds = ["k"]' in text
+    assert print_graph(parse(text)) == text
+    with pytest.raises(VerifyError, match="the symbol k is not bound here"):
+        verify(parse(UNIQUE.replace('binds = ["k"], ', "")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 #: What is read; the names are those of `arguments` in `test_indexing`.
 READS = """
+x2[i, ..., I]; x3[lo:, i, ..., I]; x3[i, ..., I, J]; x3[I, ..., k, J]; x3[None, ..., I]; x1[..., m1, ...]; x1[:0][I]; x2[:0][I, J]; x2[:, :0][I]
 x1[i]; x1[j]; x1[ni]; x1[nu]; x1[z]; x1[zu]; x1[big]; x1[-big]; x1[b]; x1[nb]; x1[mt]; x1[f]; x1[F]; x1[None];
 x1[None, i]; x1[...]; x1[()]; x1[..., i]; x1[i, ...]; x1[None, ..., None]; x2[i]; x2[i, j]; x2[i][j]; x2[:, i];
 x2[..., i]; x2[i, ..., j]; x2[i, None, j]; x2[ni, nu]; x2[z, zu]; x2[z, :]; x2[i, j, k]; x2[..., ...];

@@ -57,12 +57,6 @@ def test_dtypes_that_are_not_compiled(name):
     assert issubclass(errors.UnsupportedDTypeError, errors.DTypeError)
 
 
-def test_byte_order():
-    text = text_of(errors.DTypeError, double, np.zeros(3, ">f8"))
-    assert text.split("\n")[0].startswith("argument x has dtype >f8, which is not in native byte order")
-    assert text.endswith("To mend: convert it before the call: x.astype(x.dtype.newbyteorder('=')).")
-
-
 def test_subclasses_of_ndarray():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

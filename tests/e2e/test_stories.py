@@ -3,7 +3,7 @@
 PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions too.
 """
 
-# ruff: noqa: B007, B010, B023, B028, B905, E742, F401, N818, PYI024, RUF012, RUF023, SIM114, TRY203, TRY301, UP031, UP032
+# ruff: noqa: B007, B010, B023, B028, B905, E742, N818, PYI024, RET504, RUF012, RUF023, SIM114, TRY203, TRY301, UP031, UP032
 
 import abc
 import collections
@@ -43,6 +43,7 @@ class Phase(enum.Enum):
 
 X = np.arange(1.0, 6.0)
 Y = np.arange(5.0)[::-1].copy()
+X4 = X.astype(np.float32)
 
 
 @stories.add
@@ -2240,6 +2241,399 @@ def warn_cond(jit):
         with warnings.catch_warnings(record=True) as w:
             warnings.simplefilter("always")
             yield f(v), [str(i.message) for i in w if i.category is RuntimeWarning]
+
+
+@stories.refused("the kind of a scalar that is a Python number", "s = s + 1")
+def kinds_1(jit):
+    @jit
+    def f(x):
+        s = 0
+        for v in x:
+            if v > 2:
+                s = s + v
+            else:
+                s = s + 1
+        return s
+
+    yield f(X), f(X * 0), f(X4), f(X[:0])
+
+
+@stories.add
+def kinds_2(jit):
+    @jit
+    def f(x):
+        s = 1.0
+        for v in x:
+            if v > 2:
+                s = s * v
+        return s / 2, s > 3, -s, abs(s)
+
+    yield f(X), f(X * 0), f(X4)
+
+
+@stories.add
+def kinds_3(jit):
+    @jit
+    def f(x, out):
+        out[0] = 1.0
+        s = x[0] if x[1] > 1 else 2.0
+        out[1] = s
+        return s * 2 + 1, x * s
+
+    yield f(X, np.zeros(3)), f(-X, np.zeros(3))
+
+
+@stories.add
+def kinds_4(jit):
+    @jit
+    def f(x, out):
+        out[0] = 1.0
+        s = x[0] if x[1] > 1 else 2.0
+        return out * s
+
+    yield f(X, np.zeros(3)), f(-X, np.zeros(3))
+
+
+@stories.add
+def kinds_5(jit):
+    @jit
+    def f(x, out):
+        out[0] = 1.0
+        s = x[0] if x[1] > 1 else 2
+        return s
+
+    yield f(X, np.zeros(3)), f(-X, np.zeros(3)), f(X4, np.zeros(3)), f(-X4, np.zeros(3))
+
+
+@stories.add
+def kinds_6(jit):
+    @jit
+    def f(n, c):
+        k = n if c > 0 else 2.5
+        return k * 2, k + n, k > 2
+
+    yield f(3, 1), f(3, -1), f(2**60, 1)
+
+
+@stories.add
+def kinds_7(jit):
+    @jit
+    def f(x):
+        m = None
+        for v in x:
+            if m is None or v < m:
+                m = v
+        return m
+
+    yield f(X), f(Y)
+
+
+@stories.add
+def kinds_8(jit):
+    @jit
+    def f(x):
+        flag = False
+        for v in x:
+            if v > 3:
+                flag = True
+        return flag, not flag
+
+    yield f(X), f(X * 0)
+
+
+@stories.add
+def kinds_9(jit):
+    @jit
+    def f(x):
+        flag = False
+        for v in x:
+            flag = flag or v > 3
+        return flag
+
+    yield f(X), f(X * 0), f(X[:0])
+
+
+@stories.add
+def kinds_10(jit):
+    @jit
+    def f(x):
+        ok = True
+        for v in x:
+            ok = ok and v > 0
+        return ok, ok and 5, ok or "no"
+
+    yield f(X), f(-X)
+
+
+@stories.add
+def kinds_11(jit):
+    @jit
+    def f(x, n):
+        a, b = 0, 1
+        for _ in range(n):
+            a, b = b, a + b
+        return a * x[0], a
+
+    yield f(X, 10), f(X, 0), f(X, 90)
+
+
+@stories.add
+def kinds_12(jit):
+    @jit
+    def f(x, c):
+        t = (1, x[0]) if c > 0 else (2.0, 3.0)
+        return t, t[0] * x, t[1] + t[0]
+
+    yield f(X, 1), f(X, -1)
+
+
+@stories.add
+def kinds_13(jit):
+    @jit
+    def f(x, c):
+        y = x if c > 0 else x.astype(np.float32)
+        return y * 2, y.dtype == np.float32
+
+    yield f(X, 1), f(X, -1)
+
+
+@stories.add
+def kinds_14(jit):
+    @jit
+    def f(x, c):
+        y = x if c > 0 else 3.0
+        return np.sum(y), y + 1
+
+    yield f(X, 1), f(X, -1)
+
+
+@stories.add
+def kinds_15(jit):
+    @jit
+    def f(x):
+        r = []
+        for i in range(3):
+            if x[i] > 2:
+                r.append(x[i])
+            else:
+                r.append(0)
+        return r
+
+    yield f(X), f(X * 0)
+
+
+@stories.add
+def kinds_16(jit):
+    @jit
+    def f(x):
+        d = {}
+        for i in range(3):
+            if x[i] > 2:
+                d[i] = x[i]
+        return d, len(d)
+
+    yield f(X), f(X * 0)
+
+
+@stories.add
+def kinds_17(jit):
+    @jit
+    def f(x):
+        s = 0.0
+        i = 0
+        while i < len(x) and s < 5:
+            s += x[i]
+            i += 1
+        return s, i
+
+    yield f(X), f(X * 0 + 9), f(X[:0])
+
+
+@stories.add
+def kinds_18(jit):
+    @jit
+    def f(x):
+        lo = 0
+        hi = len(x)
+        while lo < hi:
+            mid = (lo + hi) // 2
+            if x[mid] < 3:
+                lo = mid + 1
+            else:
+                hi = mid
+        return lo
+
+    yield f(X), f(X * 10), f(X * 0)
+
+
+@stories.add
+def kinds_19(jit):
+    @jit
+    def f(x):
+        total = 0
+        for row in x:
+            for v in row:
+                if v > 2:
+                    total += v
+        return total
+
+    yield f(X.reshape(1, 5) * np.ones((3, 1))), f(np.zeros((2, 2)))
+
+
+@stories.add
+def kinds_20(jit):
+    @jit
+    def f(x):
+        best = 0.0
+        idx = -1
+        for i, v in enumerate(x):
+            score = v * v - 3 * v
+            if score > best:
+                best = score
+                idx = i
+        return idx, best, best * 2, best / 2 if idx >= 0 else 0
+
+    yield f(X), f(X * 0)
+
+
+@stories.add
+def kinds_21(jit):
+    @jit
+    def f(x):
+        a = x[0]
+        if a > 0:
+            a = 1.0
+        b = a if a > 0.5 else 0
+        return a, b, [a, b], {"k": b}, np.float64(a)
+
+    yield f(X), f(-X)
+
+
+@stories.add
+def kinds_22(jit):
+    @jit
+    def f(x, n):
+        r = 1
+        for i in range(n):
+            r *= x[i]
+        return r
+
+    yield f(X, 3), f(X, 0), f(np.arange(1, 6), 4), f(X4, 2)
+
+
+@stories.add
+def kinds_23(jit):
+    @jit
+    def f(x):
+        prev = 0.0
+        out = []
+        for i in range(3):
+            cur = x[i]
+            out.append(cur - prev)
+            prev = cur
+        return out, prev
+
+    yield f(X), f(X4)
+
+
+@stories.add
+def kinds_24(jit):
+    @jit
+    def f(v):
+        y = 0.0
+        if v.any():
+            y = v.sum()
+        if y > 3:
+            z = y
+        elif y > 1:
+            z = 1
+        else:
+            z = None
+        return z
+
+    yield f(X), f(X * 0), f(X / 10)
+
+
+@stories.add
+def kinds_25(jit):
+    @jit
+    def f(x, mode):
+        if mode == 0:
+            r = x.sum()
+        elif mode == 1:
+            r = x.mean()
+        elif mode == 2:
+            r = x
+        else:
+            raise ValueError(f"mode {mode}")
+        return r
+
+    for m in (0, 1, 2):
+        yield f(X, m)
+    yield attempt(f, X, 3)
+
+
+@stories.add
+def kinds_26(jit):
+    @jit
+    def f(x):
+        try:
+            i = int(x[0])
+            v = [10, 20, 30][i]
+        except IndexError:
+            v = -1
+        return v * x
+
+    yield f(X), f(X + 5), f(X * 0)
+
+
+@stories.add
+def kinds_27(jit):
+    @jit
+    def f(x):
+        s = x.sum()
+        return math.sqrt(s) if s > 0 else float("nan")
+
+    yield f(X)
+
+
+@stories.add
+def kinds_28(jit):
+    @jit
+    def f(x):
+        n = 0
+        for i in range(len(x)):
+            if x[i] == 3:
+                break
+            n += 1
+        else:
+            n = -1
+        return n
+
+    yield f(X), f(X * 0)
+
+
+@stories.add
+def kinds_29(jit):
+    @jit
+    def f(x, c):
+        a = np.int32(3) if c > 0 else 3
+        return a, x * a, a + 1
+
+    yield f(np.arange(3, dtype=np.int8), 1), f(np.arange(3, dtype=np.int8), -1)
+
+
+@stories.add
+def kinds_30(jit):
+    @jit
+    def f(a):
+        m = 0
+        for v in a:
+            if v > m:
+                m = v
+        return m + 1, m * 2
+
+    yield f(np.arange(4)), f(-np.arange(4)), f(np.arange(4, dtype=np.int8))
 
 
 test_stories = stories.tests()

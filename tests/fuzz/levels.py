@@ -32,6 +32,7 @@ from jitgraph.specialise import Specialisation
 from jitgraph.tracing.capture import call_key
 from tests.fuzz.compare import Outcome, difference, run, value_difference
 from tests.fuzz.programs import Fuzzed
+from tests.loop_programs import copied
 
 #: Names of functions whose zeros have no promised sign.
 _FREE_ZERO = ("max", "min", "clip")
@@ -104,7 +105,7 @@ class Levels:
 
     def of_graph(self, graph: Graph, args: list[Any]) -> list[Any]:
         """The fresh results; `args` get their last values."""
-        made, mutated = interpret(graph, [x.copy() if isinstance(x, np.ndarray) else x for x in args], self.hosts)
+        made, mutated = interpret(graph, [copied(x) for x in args], self.hosts)
         for k, x in zip(self.mutates, mutated, strict=True):
             if args[k].flags.writeable:  # else nothing was written when it ran
                 args[k][...] = x
@@ -318,8 +319,8 @@ def _kind(d: Difference) -> str:
 
 def _difference_of(program: Fuzzed) -> Difference | None:
     """What a smaller program shows; NumPy runs it first, so that a loop without an end is found there."""
-    fn = program.function()
     try:
+        fn = program.function()
         with limited(_SHRINK_SECONDS):
             for call in range(len(program.calls)):
                 run(fn, program.make(call))

@@ -51,7 +51,8 @@ def child(seeds: range, features: frozenset[str], shrinks: bool) -> None:
                 print(f"--- seed {seed}\n{draw(seed, features).source}\n{traceback.format_exc()}\nFAULT", flush=True)
             if time.perf_counter() - start > 10:
                 print(f"SLOW {seed}: {time.perf_counter() - start:.1f} s", flush=True)
-            print(f"COUNTS {json.dumps(counts.levels)}", flush=True)
+            print(f"COUNTS {json.dumps({**counts.levels, 'programs': 1})}", flush=True)
+    print("DONE", flush=True)
 
 
 class Totals:
@@ -89,14 +90,18 @@ def job(seeds: range, given: argparse.Namespace, totals: Totals) -> None:
         noise: list[str] = []
         reader = threading.Thread(target=lambda p=process, n=noise: n.extend(p.stderr.readlines()[-30:]))
         reader.start()
+        done = False
         for line in process.stdout:
+            done = done or line == "DONE\n"
             with totals.lock:
-                if line.startswith("@"):
+                if done:
+                    pass
+                elif line.startswith("@"):
                     at = int(line[1:])
                 elif not totals.line(line):
                     print(line, end="", flush=True)
         reader.join()
-        if process.wait() == 0:
+        if process.wait() == 0 and done:
             return
         with totals.lock:
             source = draw(at, features_of(given)).source
@@ -135,8 +140,8 @@ def main() -> int:
         thread.join()
     refused = sum(map(len, totals.refused.values()))
     took = time.perf_counter() - start
-    print(f"seeds {given.seed} to {end - 1}: {given.count} programs, {totals.faults} faults, {refused} refused, {took:.0f} s")
-    print("calls compared: " + ", ".join(f"{name} {totals.levels[name]}" for name in (*LEVELS, *sorted(totals.levels.keys() - set(LEVELS)))))
+    print(f"seeds {given.seed} to {end - 1}: {totals.levels['programs']} programs, {totals.faults} faults, {refused} refused, {took:.0f} s")
+    print("calls compared: " + ", ".join(f"{name} {totals.levels[name]}" for name in (*LEVELS, *sorted(totals.levels.keys() - {*LEVELS, "programs"}))))
     for text, seeds in sorted(totals.refused.items(), key=lambda item: -len(item[1])):
         print(f"  {len(seeds)} {text}" + (f" {seeds[:12]}" if given.refused else ""))
     return int(totals.faults > 0)

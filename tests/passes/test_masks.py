@@ -114,6 +114,13 @@ def test_every_rule_has_a_case() -> None:
         """%a = compress %x, %m {size = c} : f64[c]
           %p = reduce_prod %a {axes = [0], keepdims = false} : np.f64
           %r = full %p {dtype = f64, shape = [n]} : f64[n]""",
+        # an array of them is needed anyway
+        """%a = compress %x, %m {size = c} : f64[c]
+          %p = reduce_sum %a {axes = [0], keepdims = false} : np.f64
+          %t = cumsum %a {axis = 0} : f64[c]
+          %u = reduce_max %t {axes = [0], keepdims = false} : np.f64
+          %v = add %p, %u : np.f64
+          %r = full %v {dtype = f64, shape = [n]} : f64[n]""",
         # a dear function of few elements
         """%a = compress %x, %m {size = c} : f64[c]
           %e = exp %a : f64[c]
