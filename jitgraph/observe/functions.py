@@ -42,7 +42,8 @@ _MODULES: Final[tuple[str, ...]] = ("", "linalg", "fft", "emath", "lib.stride_tr
 LEFT_OUT: Final[dict[str, str]] = {
     **{module.removeprefix("numpy."): why for module, why in host.REFUSED_MODULES.items()},
     "testing": "`assert_*` functions are called back in their place; the rest is for tests",
-    "random": "generators draw from their own streams by calls back; their states are refused", "f2py": "a compiler of Fortran", "typing": "types", "exceptions": "classes",
+    "random": "generators draw from their own streams by calls back; their states are refused",
+    "f2py": "a compiler of Fortran", "typing": "types", "exceptions": "classes",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from jitgraph import pytree
 from jitgraph.pytree import TreeDef
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Argument, Attribute, Call, Item, Place, SameGuard
-from jitgraph.tracing.leaves import Static, is_container_class
+from jitgraph.tracing.leaves import Static, is_container_class, is_plain_class
 from jitgraph.tracing.outside import CONTAINERS, Outside, empty_like
 
 
@@ -61,7 +61,7 @@ class Arguments:
         if kind is None:
             x = next(self.leaves)
             if type(x) is not Tensor and type(live) is not Static:
-                if hasattr(type(x), "__next__"):
+                if hasattr(type(x), "__next__") and not is_plain_class(type(x)):
                     return self.outside.iterator(place)
                 if is_container_class(type(x)):
                     return self.outside.lift(place, x)

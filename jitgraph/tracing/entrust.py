@@ -30,9 +30,12 @@ _DUNDERS: Final[dict[Any, tuple[str, ...]]] = {
 BY_ID: Final = {id(f): names for f, names in _DUNDERS.items()}
 #: Functions that look at the class alone, or only pass the object on.
 _SAFE: Final = frozenset((
-    isinstance, issubclass, type, callable, id, list.append, list.insert, list.extend, deque.append, tuple, list,
-    dict, functools.partial,
+    isinstance, issubclass, type, callable, id, list.append, list.insert, list.extend, deque.append, functools.partial,
 ))  # fmt: skip
+#: Functions that walk through their arguments.
+ITERATING: Final = frozenset(map(id, (
+    sum, max, min, any, all, sorted, enumerate, zip, map, filter, list, tuple, set, frozenset, dict, functools.reduce,
+)))  # fmt: skip
 _SAFE_METHODS: Final = frozenset(("append", "insert", "extend", "appendleft", "setdefault", "values", "items"))
 _KEYED: Final = (dict, set, frozenset)
 _CLONED_ALSO: Final = (UserDict, UserList)

@@ -268,7 +268,7 @@ class Outside:
                 self.guard(SameGuard(place, known[1]))
             return value
         kind = type(value)
-        if hasattr(kind, "__next__"):
+        if hasattr(kind, "__next__") and not is_plain_class(kind):
             return self.iterator(place)
         if value is os.environ:
             return Environment(self)

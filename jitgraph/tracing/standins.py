@@ -77,6 +77,8 @@ class Tracer(Operators):
             result = entrust.dunder(self, f, args, kwargs)
             if result is not NotImplemented:
                 return result
+        if args and id(f) in entrust.ITERATING:
+            args = tuple([self.iterable(x) for x in args])
         standin = table().get(id(f))
         if standin is not None:
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in args):

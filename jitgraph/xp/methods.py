@@ -209,10 +209,22 @@ def item(x: Tensor, *args: Any) -> Any:
     return table[{"b": bool, "f": float, "c": complex}.get(kind, int)](x)
 
 
+#: Most elements that `tolist` makes values of the graph.
+_LONGEST_LIST = 100
+
+
 def tolist(x: Tensor) -> Any:
     if x.is_traced:
         if not x.type.shape:
             return item(x)
+        mode, count = x._storage.mode, 1
+        for d in x.type.shape:
+            count *= mode.concrete_dim(d, "len")  # type: ignore[attr-defined]
+        if count > _LONGEST_LIST:
+            mode.fail(  # type: ignore[attr-defined]
+                f"tolist() of {count} elements, each of which is a result of its own",
+                "return the array, and call tolist() on what the jitted function returns.",
+            )
         return [tolist(part) if type(part) is Tensor else part for part in indexing.iterate(x)]
     return plain(x).tolist()
 

@@ -16,6 +16,7 @@ LEFT_OUT: dict[str, str] = {
 REFUSED: dict[str, str] = {
     r"holds (objects|bytes|text|records|time spans|dates)": "compiled code computes with bools and numbers",
     r"does not support (float128|complex256|longdouble)": "extended precision has no machine code of ours",
+    r"tolist\(\) of \d+ elements": "a list of many numbers is made after the call",
     r"its result is bytes|it writes a file": "results are arrays, numbers and containers of them",
     r"flags of the memory|size of an array in place|bytes of the elements": "changes the array object, not its elements",
     r"needs the value of a traced|code that needs its data": "a special method called by hand asks for data at trace time",
