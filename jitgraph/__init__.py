@@ -19,7 +19,7 @@ _LATE = {
     "ShapeDtype": "tracing.host",
     "fft": "xp.namespaces",
     "linalg": "xp.namespaces",
-    "Tensor": "tensor",
+    "Tensor": "xp.methods",  # with its methods
     **dict.fromkeys(
         (
             "Function", "check_grads", "enable_grad", "grad", "hessian", "jacfwd", "jacrev", "jvp", "no_grad",

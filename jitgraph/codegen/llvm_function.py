@@ -94,9 +94,7 @@ class FunctionEmitter:
         self.module = module
         self.target: Target = module.target
         t = self.target
-        self.a = Assembler(
-            has_fma=t.has_fma, has_avx512=t.has_avx512, has_half=t.has_half, flags=module.flags
-        )
+        self.a = Assembler(has_fma=t.has_fma, has_avx512=t.has_avx512, has_half=t.has_half, flags=module.flags)
         self.a.lines.append("")
         self.values: dict[str, V] = {}
         self.symbols: dict[str, V] = {}

@@ -269,9 +269,9 @@ def free_symbols(body: Iterable[Stmt], buffers: Iterable[Buffer], results: Itera
                 bound.add(s.symbol)
                 dim(s.extent)
                 for p in s.parts:
-                    for d in (p.chunk, p.period):
-                        if d is not None:
-                            dim(d)
+                    for limit in (p.chunk, p.period):
+                        if limit is not None:
+                            dim(limit)
                 visit(s.body)
             elif isinstance(s, If):
                 visit(s.then)

@@ -513,6 +513,8 @@ class Region:
             at += 1
         for name, result in bound.items():
             self._watch_ends(result, scope.get(name), results)
+            if self._is_kept(self.names[name], scope.get(name)):
+                bound[name] = self.before.get(name)
         self._share(bound, scope)
         for name, end in self.replaced.items():
             flag = lift(self.mode, self._taken(results))
@@ -532,6 +534,13 @@ class Region:
         for made, left in zip(parts_of(result)[0], parts_of(end)[0], strict=False):
             if type(made) is Tensor and made.type.kind == "array" and self._is_outer(left):
                 self.mode.watch(made._storage, [left._storage])
+
+    def _is_kept(self, carried: Carried, end: Any) -> bool:
+        """Whether a turn leaves a name bound to the array that it found, unwritten."""
+        head = self.heads.get(carried.name)
+        if carried.tree is not None or not _is_array(head) or not _is_array(self.before.get(carried.name)):
+            return False
+        return same_place(end, head) and head._storage.value is carried.arguments[0] and not self.failure
 
     def _share(self, bound: dict[str, Any], scope: Scope) -> None:
         """Names that the last turn leaves bound to views of one new array are views of one array."""

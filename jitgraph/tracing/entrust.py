@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from jitgraph.tensor import Tensor
+from jitgraph.tracing.hidden import member_of
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.leaves import is_opaque_module, is_plain_class
 
@@ -150,6 +151,8 @@ def entrusted(tracer: Any, f: Any, args: Any, kwargs: Any) -> tuple[Callable[...
         return f, list(args), kwargs
     if isinstance(owner, list | deque | tuple) and f.__name__ in _SAFE_METHODS:
         return f, list(args), kwargs
+    if type(owner) is list and any(_is_compared(tracer, x) for x in owner):
+        owner[:] = [_seen(tracer, x) for x in owner]
     if type(f) is MethodType or owner is not None:
         seen = _seen(tracer, owner)
         if seen is not owner:
@@ -163,7 +166,17 @@ def _seen(tracer: Any, x: Any) -> Any:
         return x
     if is_plain_class(kind) or kind in _CLONED_ALSO:
         return tracer.outside.clone_of(x)
+    if kind in (list, tuple) and any(_is_compared(tracer, i) for i in x):
+        return kind([_seen(tracer, i) for i in x])
     return x
+
+
+def _is_compared(tracer: Any, x: Any) -> bool:
+    """Whether it is an object from outside whose class says how it is compared."""
+    kind = type(x)
+    if not tracer.outside.knows(x) or not is_plain_class(kind):
+        return False
+    return any(isinstance(member_of(kind, f"__{n}__"), FunctionType) for n in ("lt", "gt", "le", "ge", "eq", "add"))
 
 
 def _is_hashable(x: Any) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
+from jitgraph.ir.graph import Value
 from jitgraph.tensor import Tensor
 from jitgraph.tracing import control_flow, entrust, kinds, texts
 from jitgraph.tracing.leaves import is_opaque_module
@@ -154,6 +155,13 @@ class Operators(Members):
 
     def while_loop(self, info: Any) -> Any:
         return control_flow.while_loop(self.regions, info)
+
+    def decided(self, x: Any) -> bool:
+        """A test that Python decides: of a comprehension, a generator, a `case`."""
+        truth = self.regions.truth(entrust.truth(self, x))
+        if isinstance(truth, Value):
+            return self.mode.assume(truth, "a test in a comprehension, a generator or a `case`")
+        return truth
 
     def not_(self, x: Any) -> Any:
         return control_flow.logical_not(self.regions, entrust.truth(self, x))

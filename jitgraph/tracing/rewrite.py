@@ -377,6 +377,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         self.generic_visit(node)
         node.iter = _call(node.iter, "iterable", node.iter)
+        node.ifs = [_call(test, "decided", test) for test in node.ifs]
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
@@ -474,6 +475,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> list[ast.stmt] | ast.stmt:
         test = self.expr(node.test)
         if self._is_plain():
+            test = _call(test, "decided", test)
             node.test, node.body, node.orelse = test, self.block(node.body), self.block(node.orelse)
             return node
         live: Live = getattr(node, LIVE)
@@ -668,6 +670,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_match_case(self, node: ast.match_case) -> ast.match_case:
         if node.guard is not None:
             node.guard = self.expr(node.guard)
+            node.guard = _call(node.guard, "decided", node.guard)
         node.body = self.block(node.body)
         return node
 

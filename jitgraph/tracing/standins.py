@@ -194,11 +194,13 @@ class Tracer(Operators):
         module = self._module_of(f)
         root = module.partition(".")[0]
         if root in ("numpy", "math") and numpy_python.traced_values(args, kwargs):
-            implementation = f if numpy_python.is_helper(f) else numpy_python.implementation(f)
+            implementation = numpy_python.implementation(f)
+            if implementation is None:
+                if host.rule_of(f) is not None:
+                    return host.call_numpy(self.mode, f, args, kwargs)
+                implementation = f if numpy_python.is_helper(f) else None
             if implementation is not None:
                 return numpy_python.call(self, implementation, args, kwargs)
-            if host.rule_of(f) is not None:
-                return host.call_numpy(self.mode, f, args, kwargs)
             if ".".join(module.split(".")[:2]) in host.REFUSED_MODULES:
                 return self.mode.no_form(host.display_name(f), args, kwargs)
             if module.startswith("numpy.testing") and getattr(f, "__name__", "").startswith("assert_"):

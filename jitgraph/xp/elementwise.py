@@ -37,8 +37,8 @@ from jitgraph.xp.operators import ufunc_power
 UFUNCS: dict[np.ufunc, str] = {
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.floor_divide: "floordiv",
     np.remainder: "mod", np.fmod: "fmod", np.power: "pow", np.minimum: "minimum", np.maximum: "maximum",
-    np.fmin: "fmin", np.fmax: "fmax", np.negative: "neg", np.conjugate: "conj", np.absolute: "abs", np.sign: "sign", np.square:
-    "square", np.reciprocal: "reciprocal", np.sqrt: "sqrt", np.copysign: "copysign", np.equal: "eq",
+    np.fmin: "fmin", np.fmax: "fmax", np.negative: "neg", np.conjugate: "conj", np.absolute: "abs", np.sign: "sign",
+    np.square: "square", np.reciprocal: "reciprocal", np.sqrt: "sqrt", np.copysign: "copysign", np.equal: "eq",
     np.not_equal: "ne", np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge", np.isnan:
     "isnan", np.isinf: "isinf", np.isfinite: "isfinite", np.signbit: "signbit", np.logical_and: "logical_and",
     np.logical_or: "logical_or", np.logical_xor: "logical_xor", np.logical_not: "logical_not", np.bitwise_and:
@@ -110,7 +110,7 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     return ufunc_result(result, out, kwargs)
 
 
-#: Records that compute complex (or any float) scalars in another way than NumPy's loops, which a call of the ufunc runs.
+#: Records that compute scalars of these kinds in another way than NumPy's loops, which a call of the ufunc runs.
 _UNLIKE_SCALARS = {"mul": "c", "abs": "c", "pow": "fc"}
 
 
@@ -261,6 +261,8 @@ floor_divide, remainder, rint, trunc = (EXPORTS[k] for k in ("floor_divide", "re
 def positive(*operands: Any, **kwargs: Any) -> Any:
     (x,), (out,) = out_of(np.positive, operands, kwargs)
     (value,) = with_loop(np.positive, (x,), _signature(np.positive, kwargs), kwargs.get("casting", "same_kind"))
+    if value.type.kind == "array" and value.type.layout.zero:  # a ufunc gives repeated axes memory of their own
+        return ufunc_result(apply(R("neg"), apply(R("neg"), value)), out, kwargs)
     return ufunc_result(duplicate(value), out, kwargs)
 
 
@@ -408,7 +410,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     )
     if not copy and t.type.kind == "array":
         return deliver(value, t)
-    return value if t.type.ndim else as_kind(value, "np_scalar")
+    return cast(value, t.type.dtype) if t.type.ndim else as_kind(value, "np_scalar")  # bytes stay in their order
 
 
 @numpy_function(np.isclose)
@@ -418,7 +420,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
         y = as_kind(cast(y, np.float64), "py_float") if y.type.dtype.kind in "bi" else y
     elif y.type.dtype.kind not in "fc":
         y = cast(y, np.result_type(y.type.dtype, 1.0))
-    near = less_equal(absolute(subtract(x, y)), atol + rtol * abs(y))
+    near = less_equal(absolute(subtract(x, y)), atol + rtol * abs(y))  # type: ignore[arg-type]  # its own `abs`
     result = logical_or(logical_and(near, isfinite(y)), equal(x, y))
     if equal_nan:
         result = logical_or(result, logical_and(isnan(x), isnan(y)))

@@ -159,6 +159,8 @@ def integer_index(mode: Mode, index: Any, size: DimLike, axis: int, wide: Shape 
             raise errors.IndexingError(f"index {bad} is out of bounds for axis {axis} with size {size}")
         return wrap(mode, mode.lift(np.where(given < 0, given + size, given)))
     data = _known_index(mode, index)
+    if data is None and 0 in wide:
+        return tensor(index, mode)
     if data is None:
         return wrap(mode, normalised(mode, read(tensor(index, mode)), size, axis, _empty(mode, wide)))
     if data.size == 0 or 0 in wide:
@@ -329,9 +331,9 @@ def _gather(mode: Mode, x: Tensor, items: Sequence[Item]) -> Tensor:
 
 
 def index_order(g: Gathering) -> list[int]:
-    """The order in memory of the axes of `wide` in NumPy's result: of the index arrays if all axes are indexed."""
+    """The order in memory of the axes of `wide` in NumPy's result: of the index arrays if nothing else is repeated."""
     count = len(g.wide)
-    if g.others:
+    if any(g.base.type.shape[k] != 1 for k in g.others):
         return list(range(count))
     return list(elementwise_layout(count, [i.type for i in g.indices]).order)
 

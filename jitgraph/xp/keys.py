@@ -502,7 +502,7 @@ def full_mask(mode: Mode, key: Any, shape: Shape, *, alone: bool = False) -> Ten
     """
     if isinstance(key, tuple):
         parts = [p for p in key if p is not Ellipsis or alone]
-        if len(parts) != 1:
+        if len(parts) != 1 or len(key) > 2:
             return None
         (key,) = parts
     if isinstance(key, list) and key:

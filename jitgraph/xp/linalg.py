@@ -180,7 +180,7 @@ def vdot(a: Any, b: Any, /) -> Any:
 def _flat(x: Tensor) -> Tensor:
     """All elements on one axis: as a view wherever one stride reaches them, which BLAS then gets."""
     x = array_tensor(x)
-    return x if x.type.ndim == 1 else reshape_to(x, (product(x.type.shape),))  # type: ignore[no-any-return]
+    return x if x.type.ndim == 1 else reshape_to(x, (product(x.type.shape),))
 
 
 @numpy_function(np.outer)

@@ -271,7 +271,11 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
             )
         return
     values = as_dtype(v, x.type.dtype, m)
-    if no_elements(m, index.type.shape[0]) or no_elements(m, values.type.shape[0]):
+    if no_elements(m, index.type.shape[0]):
+        return
+    if no_elements(m, product(x.type.shape)):
+        raise errors.IndexingError("cannot replace elements of an empty array")
+    if no_elements(m, values.type.shape[0]):
         return
     index = cast(index, np.int64)
     size = product(x.type.shape)

@@ -3,7 +3,7 @@
 PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions too.
 """
 
-# ruff: noqa: B007, B010, B023, B028, B905, E742, N818, PYI024, RET504, RUF012, RUF023, SIM114, TRY203, TRY301, UP031, UP032
+# ruff: noqa: B007, B010, B023, B028, B905, E742, N805, N818, PYI024, RET504, RUF012, RUF023, SIM114, TRY203, TRY301, UP028, UP031, UP032
 
 import abc
 import collections
@@ -15,6 +15,7 @@ import enum
 import fractions
 import functools
 import gc
+import itertools
 import json
 import logging
 import math
@@ -2634,6 +2635,427 @@ def kinds_30(jit):
         return m + 1, m * 2
 
     yield f(np.arange(4)), f(-np.arange(4)), f(np.arange(4, dtype=np.int8))
+
+
+@stories.add
+def state_1(jit):
+    @jit
+    def f(x, n):
+        cache = {}
+
+        def fib(k):
+            if k in cache:
+                return cache[k]
+            r = k if k < 2 else fib(k - 1) + fib(k - 2)
+            cache[k] = r
+            return r
+
+        return x * fib(10)
+
+    yield f(X, 1)
+
+
+@stories.add
+def state_2(jit):
+    buf = np.zeros(3)
+
+    @jit
+    def f(x, i):
+        buf[i % 3] = x.sum()
+        return buf.mean(), buf
+
+    for i in range(4):
+        yield f(X, i)[0], buf.copy()
+    yield f(X, 0)[1] is buf
+
+
+@stories.refused("an object from outside the function is changed", "if s.i == len(s.buf)")
+def state_3(jit):
+    class Ring:
+        def __init__(s, n):
+            s.buf = np.zeros(n)
+            s.i = 0
+            s.full = False
+
+        def push(s, v):
+            s.buf[s.i] = v
+            s.i += 1
+            if s.i == len(s.buf):
+                s.i = 0
+                s.full = True
+            return s.buf.sum()
+
+    r = Ring(3)
+    f = jit(r.push)
+    for v in range(7):
+        yield f(float(v)), r.i, r.full, r.buf.copy()
+
+
+@stories.add
+def state_4(jit):
+    class Cfg:
+        def __init__(s, **k):
+            s.__dict__.update(k)
+
+    @jit
+    def f(c, x):
+        return x * c.a + c.b
+
+    yield f(Cfg(a=2.0, b=X), X), f(Cfg(a=3, b=1), X), f(Cfg(b=1.0, a=3.5), X)
+
+
+@stories.add
+def state_5(jit):
+    class P:
+        def __init__(s, x):
+            s.x = x
+
+        def __iter__(s):
+            for v in s.x[:2]:
+                yield v
+
+        def __len__(s):
+            return 2
+
+        def __getitem__(s, i):
+            return s.x[i]
+
+    @jit
+    def f(p):
+        a, b = p
+        return a + b, [v * 2 for v in p], len(p), p[1], list(p), sum(p), max(p)
+
+    yield f(P(X)), f(P(Y))
+
+
+@stories.add
+def state_6(jit):
+    class It:
+        def __init__(s, n):
+            s.n = n
+
+        def __iter__(s):
+            s.k = 0
+            return s
+
+        def __next__(s):
+            if s.k >= s.n:
+                raise StopIteration
+            s.k += 1
+            return s.k
+
+    @jit
+    def f(it, x):
+        t = 0
+        for k in it:
+            t = t + x * k
+        return t
+
+    yield f(It(3), X), f(It(2), X)
+
+
+@stories.add
+def state_7(jit):
+    class B:
+        def __init__(s, v):
+            s.v = v
+
+        def __bool__(s):
+            return s.v > 2
+
+    @jit
+    def f(b, x):
+        return x if b else -x
+
+    yield f(B(3), X) + 0, f(B(1), X) + 0, f(B(3.5), X) + 0, f(B(1.5), X) + 0
+
+
+@stories.add
+def state_8(jit):
+    class C:
+        total = 0
+        items = []
+
+        @classmethod
+        def add(cls, v):
+            cls.total += v
+            cls.items.append(v)
+            return cls.total
+
+    @jit
+    def f(x):
+        return x * C.add(2)
+
+    yield f(X), C.total, f(X), C.total, list(C.items)
+
+
+@stories.add
+def state_9(jit):
+    def outer():
+        state = [0]
+
+        def inc():
+            state[0] += 1
+            return state[0]
+
+        return inc, state
+
+    inc, state = outer()
+
+    @jit
+    def f(x):
+        return x * inc()
+
+    yield f(X), f(X), state
+
+
+@stories.add
+def state_10(jit):
+    @jit
+    def f(d):
+        d = dict(d)
+        d["z"] = d.pop("a") * 2
+        return d
+
+    s = {"a": X, "b": Y}
+    yield f(s), sorted(s)
+
+
+@stories.add
+def state_11(jit):
+    @jit
+    def f(xs):
+        xs = list(xs)
+        xs.append(xs[0])
+        xs[1] = 0.0
+        return xs
+
+    s = [X, Y]
+    yield f(s), s
+
+
+@stories.add
+def state_12(jit):
+    @jit
+    def f(xs, ys):
+        xs.extend(ys)
+        ys.clear()
+        return len(xs)
+
+    a, b = [X], [Y, X]
+    yield f(a, b), a, b
+
+
+@stories.add
+def state_13(jit):
+    @jit
+    def f(m):
+        for k in list(m):
+            if k.startswith("d"):
+                del m[k]
+        m["n"] = len(m)
+
+    m = {"da": X, "b": Y, "dc": 1}
+    yield f(m), m
+
+
+@stories.add
+def state_14(jit):
+    @jit
+    def f(s, x):
+        s.add("k")
+        s.discard("a")
+        return x * len(s), "a" in s
+
+    s = {"a", "b"}
+    yield f(s, X), sorted(s)
+
+
+@stories.add
+def state_15(jit):
+    @dataclasses.dataclass(frozen=True)
+    class S:
+        w: np.ndarray
+        n: int = 0
+
+    @jit
+    def step(s, x):
+        return dataclasses.replace(s, w=s.w + x, n=s.n + 1)
+
+    s = S(X)
+    for _ in range(3):
+        s = step(s, Y)
+        yield s.w, s.n
+
+
+@stories.add
+def state_16(jit):
+    calls = []
+
+    def deco(fn):
+        @functools.wraps(fn)
+        def w(*a):
+            calls.append(len(calls))
+            return fn(*a)
+
+        return w
+
+    @jit
+    @deco
+    def f(x):
+        return x * 2
+
+    yield f(X), f(X), calls
+
+
+@stories.add
+def state_17(jit):
+    @jit
+    def f(x, flag=True, /, *, mode="a", **kw):
+        return x if flag and mode == "a" else x * len(kw)
+
+    yield f(X) + 0, f(X, False, q=1), f(X, mode="b", z=1, y=2)
+
+
+@stories.add
+def state_18(jit):
+    import threading
+
+    lock = threading.Lock()
+
+    @jit
+    def f(x):
+        with lock:
+            return x * 2
+
+    yield attempt(f, X)
+
+
+@stories.add
+def state_19(jit):
+    f = jit(lambda x, *, k=[1.0, 2.0]: x * k[0] + k[1])
+    yield f(X), f(X, k=[3.0, X])
+
+
+@stories.add
+def state_20(jit):
+    @jit
+    def f(x):
+        a = x[1:4]
+        l = [a]
+        d = {"v": a}
+        a += 10
+        return l[0] is d["v"], x, d["v"]
+
+    x = X.copy()
+    yield f(x), x
+
+
+@stories.add
+def state_21(jit):
+    g = {"w": X.copy()}
+
+    @jit
+    def f(x):
+        w = g["w"]
+        w *= 2
+        g["w"] = w + x
+        return g["w"]
+
+    w0 = g["w"]
+    yield f(Y), w0, g["w"]
+    yield f(Y), g["w"]
+
+
+@stories.add
+def state_22(jit):
+    @jit
+    def f(x):
+        r = x.sum()
+        if r > 10:
+            lvl = "high"
+        elif r > 5:
+            lvl = "mid"
+        else:
+            lvl = "low"
+        return {lvl: r}, lvl
+
+    yield f(X), f(X / 2), f(X / 10)
+
+
+@stories.add
+def state_23(jit):
+    @jit
+    def f(x):
+        errs = []
+        if (x < 0).any():
+            errs.append("neg")
+        if x.max() > 4:
+            errs.append("big")
+        if errs:
+            raise ValueError(", ".join(errs))
+        return np.sqrt(x)
+
+    yield f(X / 2), attempt(f, X), attempt(f, -X), attempt(f, X * np.array([-1, 1, 1, 1, 1]))
+
+
+@stories.add
+def state_24(jit):
+    @jit
+    def f(xs):
+        return {
+            k: [v.sum() for v in g]
+            for k, g in itertools.groupby(sorted(xs, key=lambda a: a.ndim), key=lambda a: a.ndim)
+        }
+
+    yield f([X, np.eye(2), Y])
+
+
+@stories.add
+def state_25(jit):
+    @functools.total_ordering
+    class V:
+        def __init__(s, k, w):
+            s.k = k
+            s.w = w
+
+        def __lt__(s, o):
+            return s.k < o.k
+
+        def __eq__(s, o):
+            return s.k == o.k
+
+    a, b = V(1, X), V(2, Y)
+    l = [b, a]
+
+    @jit
+    def f(x):
+        return sorted(l)[0].w + x, max(l).w, min(l) is l[0], l[0] == l[1]
+
+    yield f(X)
+    a.k = 5
+    yield f(X)
+
+
+@stories.add
+def state_26(jit):
+    class V:
+        def __init__(s, k):
+            s.k = k
+
+        def __lt__(s, o):
+            return s.k < o.k
+
+    l = [V(3), V(1), V(2)]
+
+    @jit
+    def f(x):
+        l.sort()
+        return x * l[0].k
+
+    yield f(X), [v.k for v in l]
+    l[0].k = 9
+    yield f(X), [v.k for v in l]
 
 
 test_stories = stories.tests()

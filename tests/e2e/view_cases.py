@@ -362,7 +362,7 @@ S5 = lambda: (np.arange(24.0).reshape(4, 6)[:, :5],)
 T3 = lambda: (np.arange(120.0).reshape(4, 5, 6),)
 T3F = lambda: (np.asfortranarray(np.arange(120.0).reshape(4, 5, 6)),)
 T3b = lambda: (np.arange(96.0).reshape(4, 4, 6),)
-ALL = (A, A5, F, S, N, S5)
+ALL = (A, A5, F, S5)
 
 
 @case(*ALL)

@@ -125,7 +125,7 @@ GRAMMAR: dict[str, Alternatives] = {
         (1, "<target> = np.add(<a>, <e>, out=<fresh_like>)"),
         (1, "np.copyto(<writable>, <fit>)"),
         (1, "np.copyto(<writable>, <fit>, where=<own2> > <n>)"),
-        (1, "np.put(<own>, <index>, <fit>)"),
+        (1, "np.put(<own>, <index>, <fit>, mode='wrap')"),
         (1, "np.place(<own>, <own2> > 0, <fit>)"),
         (1, "np.putmask(<own>, <own2> > 0, <fit>)"),
         (1, "<own>.fill(<fit_scalar>)"),

@@ -88,6 +88,24 @@ def _sum_guard(function: Any) -> Any:
     return guarded
 
 
+def _accumulate_guard(function: Any) -> Any:
+    def guarded(x: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is not None and np.shape(out) != np.shape(x):
+            raise Refused("a running sum into an array of another shape: NumPy takes some")
+        return function(x, *args, out=out, **kwargs)
+
+    return guarded
+
+
+def _overlap_guard(function: Any) -> Any:
+    def guarded(x: Any, mask: Any, values: Any) -> Any:
+        if isinstance(values, np.ndarray) and np.may_share_memory(x, values):
+            raise Refused("values that NumPy overwrites before it reads them")
+        return function(x, mask, values)
+
+    return guarded
+
+
 class _Checked:
     """`np` while statements are tried: refuses what is not promised."""
 
@@ -98,7 +116,9 @@ class _Checked:
         found = getattr(np, name)
         if name in ("sum", "mean", "var", "std", "trace") and "zero_sums" not in self.features:
             return _sum_guard(found)
-        return found
+        if name in ("place", "putmask"):
+            return _overlap_guard(found)
+        return _accumulate_guard(found) if name == "cumsum" else found
 
 
 class Generator:
@@ -315,7 +335,7 @@ class Generator:
             return False
         fine = all(self.is_drawn(x) for name, x in self.env.items() if name.startswith(("v", "a")))
         if fine and self.in_loop:
-            fine = all(np.size(self.env[n]) <= np.size(x) for n, (x, _) in before.items() if isinstance(x, np.ndarray))
+            fine = all(_size(self.env[n]) <= x.size for n, (x, _) in before.items() if isinstance(x, np.ndarray))
         if not fine:
             self.restore(before)
         return fine
@@ -503,6 +523,13 @@ _COMPOUND: tuple[Callable[[Generator], str], ...] = (
     Generator.range_loop, Generator.array_loop, Generator.while_loop, Generator.branch, Generator.early_return, Generator.handled,
 )  # fmt: skip
 _COMPOUND_WEIGHTS = (38, 10, 12, 32, 5, 4)
+
+
+def _size(x: Any) -> int:
+    """Number of elements, of all leaves of a container."""
+    if isinstance(x, list | tuple | dict):
+        return sum(map(_size, x.values() if isinstance(x, dict) else x))
+    return int(np.size(x))
 
 
 def _frozen(x: Any) -> tuple[Any, Any]:

@@ -48,11 +48,19 @@ def child(seeds: range, features: frozenset[str], shrinks: bool) -> None:
             except Unsupported as e:
                 print(f"REFUSED {seed} {e}", flush=True)
             except Exception:  # noqa: BLE001 - a fault of the tools
-                print(f"--- seed {seed}\n{draw(seed, features).source}\n{traceback.format_exc()}\nFAULT", flush=True)
+                print(f"--- seed {seed}\n{source_of(seed, features)}\n{traceback.format_exc()}\nFAULT", flush=True)
             if time.perf_counter() - start > 10:
                 print(f"SLOW {seed}: {time.perf_counter() - start:.1f} s", flush=True)
             print(f"COUNTS {json.dumps({**counts.levels, 'programs': 1})}", flush=True)
     print("DONE", flush=True)
+
+
+def source_of(seed: int, features: frozenset[str]) -> str:
+    """The text of a program, for a report that must not fail."""
+    try:
+        return draw(seed, features).source
+    except Exception as e:  # noqa: BLE001
+        return f"(cannot be drawn: {type(e).__name__}: {e})"
 
 
 class Totals:
@@ -104,7 +112,7 @@ def job(seeds: range, given: argparse.Namespace, totals: Totals) -> None:
         if process.wait() == 0 and done:
             return
         with totals.lock:
-            source = draw(at, features_of(given)).source
+            source = source_of(at, features_of(given))
             print(f"--- seed {at} ends the process with {process.returncode}\n{source}{''.join(noise)}", flush=True)
             totals.faults += 1
         at += step

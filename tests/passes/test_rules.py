@@ -365,7 +365,7 @@ FORBIDDEN = {
     "x / 3": ("f64[n]", "%c = constant {value = 3.0} : py_float\n%r = div %x, %c : f64[n]"),
     "x / 2**1073, whose inverse is not exact": ("f32[n]", "%c = constant {value = f32(1e-45)} : np.f32\n%r = div %x, %c : f32[n]"),
     "x ** 0.5 of a scalar, which NumPy computes by C's pow": ("np.f64", "%c = constant {value = 0.5} : py_float\n%r = pow %x, %c : np.f64"),
-    "x ** 0.5 of float16": ("f16[n]", "%c = constant {value = 0.5} : py_float\n%r = pow %x, %c : f16[n]"),
+    "x ** 0.5 of float16": ("f16[n]", "%c = constant {value = f16(0.5)} : np.f16\n%r = pow %x, %c : f16[n]"),
     "x ** 2 by an array, which NumPy computes by pow": (
         "f64[n], f64[]",
         "%c = constant {value = f64(2.0)} : np.f64\n%t = full %c {dtype = f64, shape = [n]} : f64[n]\n%r = pow %x, %t : f64[n]",

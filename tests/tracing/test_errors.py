@@ -47,7 +47,7 @@ def test_bad_axis_and_index():
 
 
 def test_dtypes():
-    assert "argument x has dtype complex128" in message(errors.DTypeError, lambda x: x, V + 1j)
+    assert "argument x has dtype" in message(errors.DTypeError, lambda x: x, V.astype(np.longdouble))
     text = message(TypeError, lambda x: x, np.array(["a", "b"]))
     assert "argument x" in text
     assert "To mend" in text

@@ -96,6 +96,8 @@ CASES = [
     case("write", (N - 2, M), (2, N, M), map=SLICE),
     case("write", (), (2, N, M), map=SLICE, id="write-scalar"),
     case("write", (M, N), (N, M), map=IndexMap((M, N), (AxisMap(0, 1, 1), AxisMap(0, 1, 0))), id="write-all"),
+    case("write_through", (N,), (N, M), steps=((N * M,), IndexMap((N,), (AxisMap(1, 2, 0),)))),
+    case("write_through", (N * M,), (N, M), steps=((N * M,), IndexMap((N * M,), (AxisMap(N * M - 1, -1, 0),))), id="through-all"),
     case("matmul", (N, M), (M, 2)),
     case("matmul", (N, M), (M,), id="matmul-vector"),
     case("matmul", (N,), (N, M), id="vector-matmul"),

@@ -1,0 +1,133 @@
+"""Assumptions, kinds that depend on the path, places: what the traces and graphs are."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import jitgraph as jg
+from tests.tracing.harness import Jit
+
+V = np.arange(-3.0, 4.0)
+
+
+def ops(graph):
+    return [op.name for op in graph.walk()]
+
+
+def test_a_merged_float_is_a_value_and_a_bool():
+    def f(x, c):
+        return x[0] if c > 0 else 0.5
+
+    graph = Jit(f).trace(V, 1.0).graph
+    value, flag = graph.body.terminator.operands
+    assert str(value.type) == "np.f64"
+    assert str(flag.type) == "py_bool"
+
+
+def test_no_bool_where_the_kinds_are_the_same():
+    def f(x, c):
+        return x[0] if c > 0 else x[1]
+
+    graph = Jit(f).trace(V, 1.0).graph
+    assert len(graph.body.terminator.operands) == 1
+
+
+def test_a_branch_that_fits_no_graph_is_assumed():
+    def f(x):
+        return None if x[0] > 0 else x
+
+    made = Jit(f).trace(V)
+    assert made.path == (True,)
+    (site,) = [s for s in made.graph.sites if s.error == "deoptimise"]
+    assert site.message == "assumption 0"
+    assert "cond" not in ops(made.graph)
+    assert Jit(f).trace(V, path=(False,)).path == (False,)
+
+
+def test_each_way_is_compiled_once():
+    @jg.jit
+    def f(x):
+        return None if x[0] > 0 else x + 1
+
+    for _ in range(3):
+        np.testing.assert_array_equal(f(V), V + 1)
+        assert f(-V) is None
+    assert f.cache_info().entries == 2
+
+
+def test_the_number_of_ways_is_bounded():
+    @jg.jit
+    def f(x):
+        return [k for k in range(6) if bool_of(x, k)]
+
+    def bool_of(x, k):
+        return x[k] > 0
+
+    r = np.random.default_rng(0)
+    for _ in range(60):
+        x = r.standard_normal(6)
+        assert f(x) == [k for k in range(6) if x[k] > 0]
+    assert f.cache_info().entries <= 12
+
+
+def test_an_error_behind_a_store_is_left_to_python():
+    class Counter:
+        n = 0
+
+    c = Counter()
+
+    def f(x):
+        c.n += 1
+        if x[0] > 0:
+            raise ValueError("positive")
+        return x
+
+    made = Jit(f).trace(V)
+    assert {s.error for s in made.graph.sites} >= {"deoptimise"}
+    checks = [op for op in made.graph.body.ops() if op.name == "check"]
+    assert all(made.graph.sites[op.attrs["site"]].error == "deoptimise" for op in checks)
+
+
+def test_objects_are_not_kept_alive():
+    class Layer:
+        def __init__(self, w):
+            self.w = w
+
+    @jg.jit
+    def f(layer, x):
+        return layer.w * x
+
+    layer = Layer(V)
+    f(layer, V)
+    known = weakref.ref(layer)
+    del layer
+    gc.collect()
+    assert known() is None
+
+
+def test_guards_are_few():
+    class Layer:
+        def __init__(self, w):
+            self.w = w
+
+        def __call__(self, x):
+            return self.w * x
+
+    made = Jit(lambda layer, x: layer(x)).trace(Layer(V), V)
+    assert [str(g) for g in made.guards_python] == ["Layer.__call__ is as it was"]
+
+
+@pytest.mark.parametrize("value", [1.0, 2.5])
+def test_draws_are_undone_when_a_call_goes_another_way(value):
+    @jg.jit
+    def f(rng, x):
+        u = rng.random()
+        return None if x[0] > u * 0 else u
+
+    rng, same = np.random.default_rng(1), np.random.default_rng(1)
+    for x in (V, -V, V, -V):
+        expected = same.random()
+        got = f(rng, x * value)
+        assert got is None if x[0] > 0 else got == expected
