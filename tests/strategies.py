@@ -149,6 +149,8 @@ def same_bits(a: Any, b: Any, zero_sign: bool = True) -> bool:
     x, y = np.asarray(a), np.asarray(b)
     if x.dtype != y.dtype or x.shape != y.shape:
         return False
+    if x.dtype.kind == "c":
+        return same_bits(x.real, y.real, zero_sign) and same_bits(x.imag, y.imag, zero_sign)
     if x.dtype.kind != "f":
         return bool(np.array_equal(x, y))
     equal = (x == y) | (np.isnan(x) & np.isnan(y))

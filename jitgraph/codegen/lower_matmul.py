@@ -285,12 +285,7 @@ class _Product:
 
     def gemm(self, x: _Matrix, y: _Matrix, z: _Matrix) -> None:
         x_rows, y_rows = self.blasable(x), self.blasable(y)
-        same = (
-            x.address == y.address
-            and x.rows == y.columns
-            and x.step0 == y.step1
-            and x.step1 == y.step0
-        )
+        same = x.address == y.address and x.rows == y.columns and x.step0 == y.step1 and x.step1 == y.step0
         if same:  # of strides known at run time both may turn out to be one way round
             self.branch(
                 self.differ(x_rows, y_rows),

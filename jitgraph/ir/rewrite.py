@@ -241,10 +241,7 @@ def starts_storage(value: Value) -> bool:
     """Is some use one that updates `value` in place, or gives it away as a fresh result?"""
     if value.type.kind != "array":
         return False
-    return any(
-        UPDATES.get(op.name) == i or op.name in ("for", "while", "yield", "return")
-        for op, i in value.uses
-    )
+    return any(UPDATES.get(op.name) == i or op.name in ("for", "while", "yield", "return") for op, i in value.uses)
 
 
 def only_user(value: Value) -> Op | None:

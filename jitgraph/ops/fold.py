@@ -2,8 +2,9 @@
 
 The attribute `function` names the elementwise record. Sums, products, extremes and truths have records of their own
 (`ops.reduce`), which may go in vectors; these here carry one value along the axis. `by_numpy` asks for NumPy's own
-loop, whose results are no plain fold: it keeps its totals in an `out` of another dtype (`into`), or its vector code takes
-no notice of what it has so far; or it starts from the first element in spite of an identity (`bare`: `initial=None`).
+loop, whose results are no plain fold: it keeps its totals in an `out` of another dtype (`into`), or its vector code
+takes no notice of what it has so far, or it starts from the first element in spite of an identity (`bare`:
+`initial=None`).
 """
 
 from __future__ import annotations

@@ -321,6 +321,9 @@ class Region:
             if type(before) is Tensor and type(end) is Tensor:
                 self._carry(name, before, rebound=True)
                 return False
+            if type(before) is Maybe and is_value(before.value):  # perhaps bound by an earlier loop
+                self._carry(name, before, rebound=True)
+                return False
             raise Changed(name, before, end)
         if name not in self.info.after and not is_read:
             return True
@@ -538,7 +541,8 @@ class Region:
     def _is_kept(self, carried: Carried, end: Any) -> bool:
         """Whether a turn leaves a name bound to the array that it found, unwritten."""
         head = self.heads.get(carried.name)
-        if carried.tree is not None or not _is_array(head) or not _is_array(self.before.get(carried.name)):
+        known = head is not None and _is_array(head) and _is_array(self.before.get(carried.name))
+        if carried.tree is not None or head is None or not known:
             return False
         return same_place(end, head) and head._storage.value is carried.arguments[0] and not self.failure
 
@@ -554,7 +558,11 @@ class Region:
                     places.setdefault(end._storage, []).append((name, end))
         for ends in places.values():
             whole = next((name for name, end in ends if not end._steps), None)
-            for name, end in ends:
+            for k, (name, end) in enumerate(ends):
+                twin = next((other for other, x in ends[:k] if x is end), None)
+                if twin is not None and type(bound[name]) is type(bound[twin]):
+                    bound[name] = bound[twin] if type(bound[name]) is Tensor else Maybe(name, bound[twin].value, bound[name].flag)
+                    continue
                 fits = self._inner().isdisjoint(sizes_of(end))
                 if whole is None or name == whole or not fits or type(bound[name]) is not type(bound[whole]):
                     continue

@@ -364,11 +364,23 @@ def ufunc_power(a: Any, b: Any) -> Any:
         if dtype.kind == "i" and types[1].dtype.kind == "i":
             message = "Integers to negative integer powers are not allowed."
             if exponent is not None:
-                if exponent < 0:
+                if exponent < 0 and not _is_empty(mode, types):
                     raise errors.ShapeError(message)
             elif isinstance(mode, TraceMode):
                 mode.check(mode.builder.apply(R("ge"), lift(mode, b), 0)[0], "ValueError", message)
     return apply(R("pow"), a, b)
+
+
+def _is_empty(mode: Any, types: Sequence[TensorType]) -> bool:
+    """Whether there is nothing to compute: a size is 0, by proof or under a guard."""
+    for t in types:
+        for d in t.shape:
+            try:
+                if d == 0 or (not isinstance(d, int) and mode.decide("==", d, 0)):
+                    return True
+            except Undecided:
+                continue
+    return False
 
 
 def _number(x: Any) -> Any:

@@ -100,7 +100,22 @@ def _strided_view(mode: TraceMode, x: Tensor, shape: Shape) -> Tensor | None:
         copied = apply(R("reshape"), x, shape=shape)
         mode.watch(copied._storage, [x._storage])
         return copied  # type: ignore[no-any-return]
-    return None if merged is None else reshape_of(merged, shape)
+    if merged is None:
+        return None
+    seen = reshape_of(merged, tuple(1 if _is_one(mode, d) else d for d in shape))
+    if seen._storage is not x._storage:  # a view, but of no layout that types can say
+        mode.watch(seen._storage, [x._storage])
+    return seen
+
+
+def _is_one(mode: TraceMode, d: DimLike) -> bool:
+    """Whether a size is 1, by proof or under a guard."""
+    if isinstance(d, int) or mode.example(d) != 1:
+        return d == 1
+    try:
+        return mode.decide("==", d, 1)
+    except Undecided:
+        return False
 
 
 def _is_no_reshape(mode: Mode, x: Tensor, shape: Shape) -> bool:

@@ -1,4 +1,4 @@
-"""What may be written into arrays: NumPy's refusals of numbers that do not fit, and of sequences for single elements."""
+"""What may be written into arrays: NumPy's refusals of numbers that do not fit and of sequences for one element."""
 
 from __future__ import annotations
 
