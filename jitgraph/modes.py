@@ -110,7 +110,7 @@ class TraceMode:
         """An operator on elements whose bytes are swapped in memory: computed natively; NumPy's copies stay swapped."""
         if defn.name in _ANY_ORDER:
             return self.builder.apply(defn, *values, **attrs)
-        if defn.name in _BUFFERED:
+        if defn.name in _BUFFERED and values[0].type.dtype.kind in "fc":  # integers add up to the same in any order
             dtype = attrs.get("dtype") or native(values[0].type.dtype)
             return self.builder.apply(defn, *values, **{**attrs, "dtype": dtype})
         kept = values[0].type.dtype if defn.name in _KEEP_ORDER else None

@@ -177,10 +177,8 @@ class CaptureMode(TraceMode):
                     "copy it first (x = x.copy()), or write in the branches.",
                 )
             if any(storage is s for s in sources) and merged.value is not None:
-                spoil(
-                    self, merged, watched.settle, "an array that may share memory with another one is used after a write to that one",
-                    "copy it before the write (x = x.copy()).",
-                )  # fmt: skip
+                reason = "an array that may share memory with another one is used after a write to that one"
+                spoil(self, merged, watched.settle, reason, "copy it before the write (x = x.copy()).")
 
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         bound = {value: list(known) for value, known in self._bound.items()}

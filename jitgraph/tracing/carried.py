@@ -222,7 +222,8 @@ class Region:
                 joined = None if t is None or have is None else join(self.mode, have, t)
                 if joined is not None:
                     inits[k], types[k] = old[k], joined
-        self.names[name] = Carried(name, tree, inits, [_dense(t) for t in types], list(fixed or [None] * len(types)), read)
+        kept = list(fixed or [None] * len(types))
+        self.names[name] = Carried(name, tree, inits, [_dense(t) for t in types], kept, read)
 
     def _arguments(self, block: Block, *, bind: bool) -> None:
         """Block arguments for all that is carried; names and storages are bound to them."""
@@ -287,10 +288,9 @@ class Region:
                 carried = self.names.get(name)
                 end = scope.get(name)
                 known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
-                before = self.before.get(name)
-                if carried is not None and carried.tree is None and self._is_unread(name) and self._is_left(end):
-                    if type(before) is Tensor and before.kind == "array" and self.regions.depth == 0:
-                        self.replaced[name] = end
+                replaces = carried is not None and carried.tree is None and _is_array(self.before.get(name))
+                if replaces and self.regions.depth == 0 and self._is_unread(name) and self._is_left(end):
+                    self.replaced[name] = end
                 fits = known and fits
         return fits
 
@@ -330,7 +330,8 @@ class Region:
         if any(t is None and not stay for t, stay in zip(types, stays, strict=True)):
             return True  # text, objects: no run-time value; they stay what they are if they are static
         fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
-        self._output(name, before, tree, types, read=is_read, fixed=fixed)
+        overwritten = self._is_unread(name) and self._has_turn()
+        self._output(name, UNSET if overwritten else before, tree, types, read=is_read and not overwritten, fixed=fixed)
         self.names[name].wholes, self.names[name].moves = wholes, any(stays)
         return False
 
@@ -414,6 +415,9 @@ class Region:
                     carried.fixed[k] = x
                 elif not _unchanged(carried.fixed[k], x):
                     raise Changed(carried.name, carried.fixed[k], x)
+            elif _dense(have) != t and carried.read and self._is_unread(carried.name) and self._has_turn():
+                del self.names[carried.name]  # what it was before is of no account: begin with what a turn leaves
+                return False
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)
                 value = x._storage.value if type(x) is Tensor else x
@@ -561,7 +565,8 @@ class Region:
             for k, (name, end) in enumerate(ends):
                 twin = next((other for other, x in ends[:k] if x is end), None)
                 if twin is not None and type(bound[name]) is type(bound[twin]):
-                    bound[name] = bound[twin] if type(bound[name]) is Tensor else Maybe(name, bound[twin].value, bound[name].flag)
+                    mine, other = bound[name], bound[twin]
+                    bound[name] = Maybe(name, other.value, mine.flag) if type(mine) is Maybe else other
                     continue
                 fits = self._inner().isdisjoint(sizes_of(end))
                 if whole is None or name == whole or not fits or type(bound[name]) is not type(bound[whole]):

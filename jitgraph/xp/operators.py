@@ -7,9 +7,10 @@ guard), so that `if n > 3` is ordinary Python.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
+from jitgraph.ir.types import TensorType
 from jitgraph.modes import TraceMode, constant_of
 from jitgraph.ops.families import dtype_code, loop_dtypes
 from jitgraph.tensor import (
@@ -34,7 +36,7 @@ from jitgraph.tensor import (
     wrap,
 )
 from jitgraph.xp import complexes
-from jitgraph.xp.core import EXPORTS, R, as_kind, describe_operand, mode_in, operand, rewrap, tensor, translate
+from jitgraph.xp.core import EXPORTS, R, as_kind, cast, describe_operand, mode_in, operand, rewrap, tensor, translate
 
 #: Python operator to the operator record.
 RECORDS: dict[str, str] = {
@@ -109,6 +111,8 @@ def _with_other(name: str, a: Tensor, other: Any) -> Any:
     of_array = a.type.kind == "array" or (a.type.kind == "np_scalar" and other is not None)
     if not of_array or not (other is None or isinstance(other, (str, bytes))):
         return NotImplemented
+    if not a.is_traced:
+        return rewrap(getattr(operator, name)(plain(a), other))
     same = EXPORTS["full"](a.type.shape, name == "ne")
     return same if a.type.shape else same[()]
 
@@ -329,26 +333,61 @@ def as_python(mode: Any, value: Any) -> Any:
 # --- arrays
 
 
+#: Exponents for which NumPy calls another function.
+_SHORT = {2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}
+
+
+def _short_cuts(dtype: np.dtype, kind: str) -> dict[float, str]:
+    """The exponents of a kind of scalar that have a short cut in powers of an array of this (loop's) dtype.
+
+    Floats have them in NumPy's loop, whatever the kind; complex arrays in the operator, by the number's Python class.
+    """
+    if dtype.kind == "f":
+        return _SHORT
+    wanted: tuple[float, ...] = {"py_int": (2.0, -1.0), "py_bool": (), "py_float": (0.5,)}.get(kind, ())
+    return {p: _SHORT[p] for p in wanted} if dtype.kind == "c" else {}
+
+
 def power(a: Any, b: Any) -> Any:
-    """`a ** b` of arrays and NumPy scalars: known exponents take NumPy's short cuts."""
-    exponent = _number(b)
-    base = tensor(a, mode_of((a, b)))
-    if exponent is not None and (is_python(b) or base.type.dtype.kind in "fc"):
-        kind = base.type.dtype.kind
-        if kind in "fc" and base.type.kind != "array":  # NumPy's scalars have no short cuts
-            pass
-        elif kind in "fc" and not base.type.is_python and not isinstance(exponent, complex):
-            short = {2.0: "square", 0.5: "sqrt", -1.0: "reciprocal"}.get(float(exponent))
-            if short is not None:
-                return apply(R(short), base)
-        elif kind in "iu" and exponent == 2 and isinstance(exponent, int) and not base.type.is_python:
+    """`a ** b` of arrays and NumPy scalars, with NumPy's short cuts for some exponents."""
+    exponent, mode = _number(b), mode_of((a, b))
+    base, t = tensor(a, mode), tensor(b, mode).type
+    if base.type.kind != "array" or base.type.is_python:  # NumPy's scalars have no short cuts
+        if base.type.dtype.kind in "iu" and not base.type.is_python and exponent == 2 and t.kind == "py_int":
             return apply(R("square"), base)
-        elif kind == "b" and exponent == 2 and isinstance(exponent, int) and base.type.kind == "array":
-            return apply(R("square"), apply(R("cast"), base, dtype=np.dtype(np.int8)))  # the loop of `np.square`
-    elif base.type.dtype.kind == "c" and base.type.kind == "array" and is_python(b) and base.is_traced:
-        root = apply(R("eq"), b, 0.5)  # the other short cuts are those of the loop
-        return EXPORTS["where"](root, apply(R("sqrt"), base), ufunc_power(a, b))
-    return ufunc_power(a, b)
+        return ufunc_power(a, b)
+    if base.type.dtype.kind in "iub" and t.dtype.kind in "iub":
+        if exponent == 2 and t.kind == "py_int":  # of bools: the loop of `np.square`
+            return apply(R("square"), cast(base, np.int8) if base.type.dtype.kind == "b" else base)
+        return ufunc_power(a, b)
+    if t.shape or t.kind == "array" or (exponent is None and not isinstance(mode, TraceMode)):
+        return ufunc_power(a, b)
+    dtype = loop_dtypes("power", np.power, tuple(dtype_code(x) for x in (base.type, t)))[0]
+    shorts = _short_cuts(dtype, t.kind) if t.dtype.kind != "c" else {}
+    if exponent is None and shorts:
+        return _run_time_power(cast(base, dtype), b, shorts)
+    short = shorts.get(float(exponent)) if shorts and not isinstance(exponent, complex) else None
+    return ufunc_power(a, b) if short is None else apply(R(short), cast(base, dtype))
+
+
+def _run_time_power(base: Tensor, exponent: Tensor, shorts: dict[float, str]) -> Any:
+    """A power whose exponent the run knows: a short cut is another trace, or one of the values to choose from."""
+    mode = base._storage.mode
+    assert isinstance(mode, TraceMode)
+    flags = {name: apply(R("eq"), exponent, value) for value, name in shorts.items()}
+    if mode.can_rerun():
+        some = functools.reduce(lambda f, g: apply(R("logical_or"), f, g), flags.values())
+        if mode.assume(lift(mode, apply(R("logical_not"), some)), "an exponent"):
+            return ufunc_power(base, exponent)
+        *others, last = flags
+        for name in others:
+            if mode.assume(lift(mode, flags[name]), "an exponent"):
+                return apply(R(name), base)
+        return apply(R(last), base)
+    result = ufunc_power(base, exponent)
+    for name, flag in flags.items():
+        result = EXPORTS["where"](flag, apply(R(name), base), result)
+    return result
 
 
 def ufunc_power(a: Any, b: Any) -> Any:

@@ -108,16 +108,6 @@ def _strided_view(mode: TraceMode, x: Tensor, shape: Shape) -> Tensor | None:
     return seen
 
 
-def _is_one(mode: TraceMode, d: DimLike) -> bool:
-    """Whether a size is 1, by proof or under a guard."""
-    if isinstance(d, int) or mode.example(d) != 1:
-        return d == 1
-    try:
-        return mode.decide("==", d, 1)
-    except Undecided:
-        return False
-
-
 def _is_no_reshape(mode: Mode, x: Tensor, shape: Shape) -> bool:
     """Whether a strided array keeps its sizes: then, and for some others, NumPy gives a view and not a copy."""
     if x.type.layout.is_c or len(shape) != len(x.type.shape):

@@ -83,7 +83,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     check_number(mode, value, t.dtype, parsed.advanced)
     if not parsed.advanced:
         view = basic_view(mode, x, parsed.items)
-        check_sequence(value, view.type.ndim, parsed.scalar, from_list)
+        scalar = parsed.scalar and view.type.dtype.kind != "b"  # bools take the truth of an array of one element
+        check_sequence(value, view.type.ndim, scalar, from_list)
         assign(view, value)
         return
     scatter(mode, x, parsed.items, value)

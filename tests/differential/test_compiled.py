@@ -78,14 +78,18 @@ def test_binary(dtype, layout):
     rng = np.random.default_rng(2)
     x, y = array(rng, dtype, layout), array(rng, dtype, layout)
     functions = list(BINARY_ANY)
-    if dtype.kind != "b":
+    if dtype.kind in "iuf":
         functions += BINARY_NUMBER
+    if dtype.kind == "c":
+        functions.append(np.subtract)
     if dtype.kind in "iub":
         functions += BINARY_BITS
     if dtype.kind in "iu":
         functions += SHIFTS
+    if dtype.kind in "fc":
+        functions.append(np.true_divide)
     if dtype.kind == "f":
-        functions += [np.true_divide, np.copysign]
+        functions.append(np.copysign)
     compare(functions, x, y, what=f"{dtype} {layout}")
 
 

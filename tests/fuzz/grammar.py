@@ -107,6 +107,10 @@ GRAMMAR: dict[str, Alternatives] = {
     "step": _words("-1 -2 2 3"),
     "entry": ((14, "<slice>"), *_words("-1 0 1 None ...")),
     "n": _words("0 1 2 -1 3 0.5 1.5 -2.0 1e3 7 2.5 np.float32(1.5) np.float64(-0.5) np.int8(3) True np.uint8(2)"),
+    "where_written": (
+        (3, "[<subscript>]"),
+        *_words("[...] [:] [<index>] [-1] [0] [<index>,<index>] [<slice>,<index>] [<mask>] [...,<index>]"),
+    ),
     # --- statements of one line
     "statement": (
         (40, "<target> = <e3>"),
@@ -129,7 +133,7 @@ GRAMMAR: dict[str, Alternatives] = {
         (1, "np.place(<own>, <own2> > 0, <fit>)"),
         (1, "np.putmask(<own>, <own2> > 0, <fit>)"),
         (1, "<own>.fill(<fit_scalar>)"),
-        (1, "np.add.at(<writable>, <index>, <fit> + 0)"),
+        (1, "np.add.at(<writable>, np.array([0, 1, 1]), <fit> + 0)"),
         (1, "np.fill_diagonal(<own>, <fit_scalar>)"),
         (1, "<own>.sort()"),
         (1, "<target> = helper(<e>)"),

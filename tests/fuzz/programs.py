@@ -97,6 +97,15 @@ def _accumulate_guard(function: Any) -> Any:
     return guarded
 
 
+def _dot_guard(function: Any) -> Any:
+    def guarded(x: Any, y: Any) -> Any:
+        if np.ndim(x) > 2 or np.ndim(y) > 2:
+            raise Refused("the bits of products of more than two axes are not promised")
+        return function(x, y)
+
+    return guarded
+
+
 def _overlap_guard(function: Any) -> Any:
     def guarded(x: Any, mask: Any, values: Any) -> Any:
         if isinstance(values, np.ndarray) and np.may_share_memory(x, values):
@@ -116,6 +125,8 @@ class _Checked:
         found = getattr(np, name)
         if name in ("sum", "mean", "var", "std", "trace") and "zero_sums" not in self.features:
             return _sum_guard(found)
+        if name == "dot":
+            return _dot_guard(found)
         if name in ("place", "putmask"):
             return _overlap_guard(found)
         return _accumulate_guard(found) if name == "cumsum" else found
@@ -257,12 +268,7 @@ class Generator:
 
     def draw_place(self) -> str:
         name = self.draw_own()
-        where = self.fill(
-            self.pick(
-                "[<subscript>]", "[<subscript>]", "[<subscript>]", "[...]", "[:]", f"[{name} > <n>]", "[<index>]", "[-1]", "[0]",
-                "[<index>, <index>]", "[<slice>, <index>]", "[<mask>]", "[..., <index>]",
-            )  # fmt: skip
-        )
+        where = self.fill(f"[{name} > <n>]") if self.chance(0.08) else self.draw("where_written")
         if self.chance(0.25):
             where = self.draw("view") + where
         return name + where
