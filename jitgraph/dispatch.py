@@ -132,9 +132,7 @@ class Dispatcher:
             raise errors.InternalError(f"the new specialisation of {self.name} does not serve the call it was made for")
         return result
 
-    def _specialise(
-        self, key: Any, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()
-    ) -> Specialisation | Plain:
+    def _specialise(self, key: Any, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()) -> Specialisation | Plain:
         try:
             made = Specialisation(self.trace(args, kwargs, path), key[1])
         except errors.TraceError as e:

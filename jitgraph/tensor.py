@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
@@ -428,8 +427,8 @@ class Tensor:
 
 
 _METHOD_NAMES = """
-all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum diagonal
-dot dump dumps fill getfield item max mean min nonzero partition prod put ravel repeat reshape setfield
+all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum
+diagonal dot dump dumps fill getfield item max mean min nonzero partition prod put ravel repeat reshape setfield
 resize round searchsorted setflags sort squeeze std sum swapaxes take tobytes tofile tolist trace transpose
 var view flatten is_integer as_integer_ratio hex bit_length bit_count __floor__ __ceil__ __round__ __trunc__
 __add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __matmul__ __and__ __or__ __xor__ __lshift__

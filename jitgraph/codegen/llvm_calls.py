@@ -90,9 +90,7 @@ def _store_scalar(f: FunctionEmitter, x: Operand | Pair, slots: V, at: int) -> N
         f.a.store(f.to_memory(f.operand(part)), f.a.gep(slots, at + size, "i8"), align=4 if k else 8)
 
 
-def _slots(
-    f: FunctionEmitter, items: tuple[Buffer | Operand | Pair, ...], offsets: tuple[DimLike, ...] = ()
-) -> V:
+def _slots(f: FunctionEmitter, items: tuple[Buffer | Operand | Pair, ...], offsets: tuple[DimLike, ...] = ()) -> V:
     a = f.a
     slots = f.alloca("i8", max(1, len(items)) * SLOT_BYTES, align=16)
     for k, x in enumerate(items):

@@ -86,8 +86,10 @@ class Group(Evaluator):
         self.memory_of: dict[Value, Memory] = {}
         super().__init__(low, low.frame, places)
         self.nests = self._plan()
-        if rows or any(d != 1 for n in self.nests for d in n.domain) or any(
-            n.axes is not None or n.roots[0].kind == "special" for n in self.nests
+        if (
+            rows
+            or any(d != 1 for n in self.nests for d in n.domain)
+            or any(n.axes is not None or n.roots[0].kind == "special" for n in self.nests)
         ):
             self.frame = KernelFrame()
             self.builder = LetBuilder(self.frame)

@@ -17,7 +17,9 @@ from jitgraph.ir.opdef import Trait
 from jitgraph.ir.storage import UPDATES, storage_argument, storage_root
 
 #: Ops in a kernel that take a pass of their own.
-_PASSES = frozenset([*UPDATES, "argmax", "argmin", "cumsum", "cumprod", "fold", "scan", "reduceat", "concatenate", "matmul"])
+_PASSES = frozenset(
+    [*UPDATES, "argmax", "argmin", "cumsum", "cumprod", "fold", "scan", "reduceat", "concatenate", "matmul"]
+)
 #: Ops that compute a result into memory of its own.
 _FRESH = frozenset(["matmul", "copy", "concatenate", "cumsum", "cumprod", "scan", "take", "compress"])
 #: A result slot, or a buffer.

@@ -18,6 +18,6 @@ from jitgraph.ops import (
 )
 
 __all__ = [
-    "bits", "complexes", "control", "create", "effect", "elementwise", "fold", "functions", "index", "kernel", "linalg", "reduce", "shape",
-    "ufuncs",
+    "bits", "complexes", "control", "create", "effect", "elementwise", "fold", "functions", "index", "kernel", "linalg",
+    "reduce", "shape", "ufuncs",
 ]  # fmt: skip

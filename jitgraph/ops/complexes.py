@@ -113,6 +113,7 @@ define(
     arity=-1,
 )
 
+
 def _vdot_jvp(b: Any, tangents: Any, y: Any, p: Any, q: Any) -> Any:
     first, second = tangents
     parts = [b.vdot(first, q)] if first is not None else []

@@ -195,8 +195,6 @@ def _root(value: Value) -> Value:
     return value
 
 
-
-
 def _reaches_loop_or_return(value: Value) -> bool:
     """Is some use a place where storages are told apart (carried by a region, or the last version of an argument)?"""
     for op, i in value.uses:

@@ -92,9 +92,9 @@ def op_key(op: Op) -> tuple[Any, ...]:
     operands = [id(v) for v in op.operands]
     if Trait.REDUCTION in op.defn.traits:  # `keepdims` changes the shape only
         return (op.defn.name, *operands, op.attrs["axes"], op.attrs.get("dtype"))
-    if len(operands) == 2 and Trait.COMMUTATIVE in op.defn.traits and operands[0] > operands[1]:
-        if op.defn.commutes([v.type for v in op.operands]):
-            operands.reverse()
+    turned = len(operands) == 2 and Trait.COMMUTATIVE in op.defn.traits and operands[0] > operands[1]
+    if turned and op.defn.commutes([v.type for v in op.operands]):
+        operands.reverse()
     if not op.attrs:
         return (op.defn.name, *operands)
     return (op.defn.name, *operands, tuple([(k, attr_key(v)) for k, v in sorted(op.attrs.items())]))

@@ -147,7 +147,9 @@ class CaptureMode(TraceMode):
         if example is None:
             return None
         symbols = self.builder.graph.symbols
-        known = next((s for s in symbols.values() if s.origin == "arg" and (s.arg, s.axis) == (argument, -1 - axis)), None)
+        known = next(
+            (s for s in symbols.values() if s.origin == "arg" and (s.arg, s.axis) == (argument, -1 - axis)), None
+        )
         if known is not None:
             return symbol(known.name)
         count = 0

@@ -210,7 +210,13 @@ class Region:
             self.storages.append(storage)
 
     def _output(
-        self, name: str, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool,
+        self,
+        name: str,
+        before: Any,
+        tree: TreeDef | None,
+        types: list[TensorType | None],
+        *,
+        read: bool,
         fixed: Sequence[Any] = (),
     ) -> None:
         """Carry a name that has its value from the end of a turn; the one from before if it converts."""

@@ -1,8 +1,8 @@
 """Arrays that are one of two, depending on data: results that are the one or the other, as in Python.
 
 A merge of two paths copies what each of them left into one new value. Where the copy leaves the function, NumPy's
-result would have been an argument, or a view of something older: the trace remembers which, and the recipe of the result
-chooses when the call is done. A write to such an array, or to what it may be, is settled otherwise
+result would have been an argument, or a view of something older: the trace remembers which, and the recipe of the
+result chooses when the call is done. A write to such an array, or to what it may be, is settled otherwise
 (`CaptureMode.watch`).
 """
 

@@ -113,8 +113,8 @@ def without_operator(func: Callable[..., Any], name: str, args: tuple[Any, ...],
         raise errors.GradientTypeError(
             errors.describe(
                 f"{name} has no gradient here",
-                remedy="use x.numpy(), through which no gradient flows, or differentiate a jitted function: where NumPy "
-                "writes this one in Python, it is traced there.",
+                remedy="use x.numpy(), through which no gradient flows, or differentiate a jitted function: where "
+                "NumPy writes this one in Python, it is traced there.",
             )
         )
     return call_numpy(func, name, args, kwargs, tensors=True)
@@ -315,8 +315,8 @@ FRONT = SimpleNamespace(
     var=statistics.var, std=statistics.std, any=reductions.any, all=reductions.all, argmax=reductions.argmax,
     argmin=reductions.argmin, cumsum=cumulative("cumsum"), cumprod=cumulative("cumprod"),
     reshape=reshape, transpose=transpose, ravel=shape.ravel, flatten=flatten, squeeze=squeeze, swapaxes=shape.swapaxes,
-    diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist, view=bits.view,
-    clip=clip, conj=complexes.conjugate_of, conjugate=complexes.conjugate_of, real=complexes.real_of,
+    diagonal=shape.diagonal, repeat=repeat, fill=fill, copy=copy, astype=astype, item=item, tolist=tolist,
+    view=bits.view, clip=clip, conj=complexes.conjugate_of, conjugate=complexes.conjugate_of, real=complexes.real_of,
     imag=complexes.imag_of, flat=flat, dot=dot, take=selecting.take, set_flat=set_flat, partition=partition,
     flat_getitem=placing.flat_getitem, flat_setitem=placing.flat_setitem, compress=compress, choose=choose,
     nonzero=indexing.nonzero, put=put, trace=linalg.trace, round=EXPORTS["round"],

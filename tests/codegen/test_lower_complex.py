@@ -44,7 +44,9 @@ def test_binary_operators(name, dtype):
     kind = {"c64": np.complex64, "c128": np.complex128}[dtype]
     for n in (0, 2, 3, 7, 8, 9, 17, 40):
         lowered(numbers(n).astype(kind), numbers(n).astype(kind))
-    special = np.array([complex(a, b) for a in (0.0, -0.0, np.inf, np.nan, 2) for b in (-0.0, 1, -np.inf, np.nan)], kind)
+    special = np.array(
+        [complex(a, b) for a in (0.0, -0.0, np.inf, np.nan, 2) for b in (-0.0, 1, -np.inf, np.nan)], kind
+    )
     lowered(np.repeat(special, 20), np.tile(special, 20))
 
 

@@ -153,7 +153,9 @@ SCALARS = [
 ]
 
 
-@pytest.mark.parametrize("defn", [d for d in ELEMENTWISE if d.name not in UNSTEADY and d.arity >= 0], ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    "defn", [d for d in ELEMENTWISE if d.name not in UNSTEADY and d.arity >= 0], ids=lambda d: d.name
+)
 def test_types_stay_when_operands_have_been_cast(defn: OpDef) -> None:
     """The rule gives the same answer for the operands as the builder casts them, so that a verifier may ask again."""
     cast = REGISTRY["cast"]

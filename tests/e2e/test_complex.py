@@ -244,7 +244,15 @@ def test_indexing_and_masks():
 
 def test_shapes():
     def f(x):
-        return x.reshape(6, 4), x.T.ravel(), x.flatten(), np.flip(x).copy(), x.diagonal() * 1, np.roll(x, 1), np.tile(x, 2)
+        return (
+            x.reshape(6, 4),
+            x.T.ravel(),
+            x.flatten(),
+            np.flip(x).copy(),
+            x.diagonal() * 1,
+            np.roll(x, 1),
+            np.tile(x, 2),
+        )
 
     both(f, numbers(4, 6))
 
@@ -276,7 +284,19 @@ def test_products(dtype):
 
 def test_numpy_scalars_multiply_without_fma():
     def f(a, b):
-        return a * b, np.multiply(a, b), a / b, abs(a), np.abs(a), np.square(a), a**2, a + b, a.real, a.conjugate(), a == b
+        return (
+            a * b,
+            np.multiply(a, b),
+            a / b,
+            abs(a),
+            np.abs(a),
+            np.square(a),
+            a**2,
+            a + b,
+            a.real,
+            a.conjugate(),
+            a == b,
+        )
 
     for _ in range(20):
         both(f, *numbers(2))

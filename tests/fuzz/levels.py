@@ -204,7 +204,11 @@ def check(program: Fuzzed, counts: Counts | None = None) -> Difference | None:
             counts.levels[level] += 1
             other = difference(given, expected, outcome, free_zero=free_zero, memory=False)
             if other:
-                stage = _pass_to_blame(levels, program, call) if level == "passes" else {"graph": "capture"}.get(level, level)
+                stage = (
+                    _pass_to_blame(levels, program, call)
+                    if level == "passes"
+                    else {"graph": "capture"}.get(level, level)
+                )
                 return Difference(program, call, _shown(other, expected, outcome), stage)
         counts.levels["machine code"] += 1
         if what:
@@ -327,5 +331,3 @@ def _difference_of(program: Fuzzed) -> Difference | None:
         return check(program)
     except (Exception, TooLong):  # noqa: BLE001 - the smaller program is none
         return None
-
-

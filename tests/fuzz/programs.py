@@ -193,7 +193,9 @@ class Generator:
     def leaf(self) -> str:
         if self.chance(0.25):
             return self.draw("n")
-        scalars = [n for n, x in self.env.items() if n[0] in "avi" and isinstance(x, int | float | complex | np.generic)]
+        scalars = [
+            n for n, x in self.env.items() if n[0] in "avi" and isinstance(x, int | float | complex | np.generic)
+        ]
         if scalars and self.chance(0.25):
             return str(self.r.choice(scalars))
         name = self.draw_a()
@@ -402,12 +404,21 @@ class Generator:
         """Perhaps a way out of a loop."""
         if self.chance(0.75):
             return ""
-        return self.fill(self.pick("\n    if <test>:\n        break", "\n    if <test>:\n        continue\n    <statement>"))
+        return self.fill(
+            self.pick("\n    if <test>:\n        break", "\n    if <test>:\n        continue\n    <statement>")
+        )
 
     def array_loop(self) -> str:
         name, other = self.draw_a(), self.draw_a()
         x, y = self.env.get(name), self.env.get(other)
-        if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray) or not x.shape or not y.shape or not len(x) or not len(y):
+        if (
+            not isinstance(x, np.ndarray)
+            or not isinstance(y, np.ndarray)
+            or not x.shape
+            or not y.shape
+            or not len(x)
+            or not len(y)
+        ):
             return ""
         head, bound = self.pick(
             (f"for r in {name}:", {"r": x[0]}),
@@ -446,7 +457,10 @@ class Generator:
     def handled(self) -> str:
         error = self.pick("IndexError", "ValueError", "ZeroDivisionError", "(TypeError, ValueError)")
         risky = self.pick(
-            "<target> = <a>[7]", "<target> = <a> + <a>", "<target> = 1 / int(np.sum(<a> > 0))", "<target> = np.reshape(<a>, (3, 3))"
+            "<target> = <a>[7]",
+            "<target> = <a> + <a>",
+            "<target> = 1 / int(np.sum(<a> > 0))",
+            "<target> = np.reshape(<a>, (3, 3))",
         )
         return self.fill(f"try:\n    {risky}\nexcept {error}:\n    <target> = <e>")
 
@@ -455,7 +469,10 @@ class Generator:
     def arguments(self) -> list[Argument]:
         r = self.r
         made: list[Argument] = []
-        more = (*(["float16"] if "float16" in self.features else []), *(["complex64", "complex128"] if "complex" in self.features else []))
+        more = (
+            *(["float16"] if "float16" in self.features else []),
+            *(["complex64", "complex128"] if "complex" in self.features else []),
+        )
         favourite = self.pick(*FLOATS, *FLOATS, *INTEGERS, *more, *more)
         special = self.pick(0.0, 0.0, 0.1)
         for k in range(r.randint(1, 4)):
@@ -471,7 +488,9 @@ class Generator:
                 dtype = np.dtype(dtype).newbyteorder(">").str
             ndim = r.choices((0, 1, 2, 3), (3, 40, 42, 15))[0]
             axes = tuple("1" if self.chance(0.06) else r.choice(SIZE_NAMES[: max(ndim, 1)]) for _ in range(ndim))
-            made.append(Argument(kind, dtype, axes, r.choice(LAYOUTS), r.randrange(2**31), special if kind == "array" else 0.0))
+            made.append(
+                Argument(kind, dtype, axes, r.choice(LAYOUTS), r.randrange(2**31), special if kind == "array" else 0.0)
+            )
         return made
 
     def sizes(self, arguments: list[Argument]) -> list[Sizes]:

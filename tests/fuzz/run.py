@@ -90,7 +90,18 @@ def job(seeds: range, given: argparse.Namespace, totals: Totals) -> None:
     """Run children over some seeds; a new one when one dies."""
     at, end, step = seeds.start, seeds.stop, seeds.step
     while at < end:
-        command = [sys.executable, "-m", "tests.fuzz.run", "--child", "--seed", str(at), "--count", str(end), "--jobs", str(step)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.fuzz.run",
+            "--child",
+            "--seed",
+            str(at),
+            "--count",
+            str(end),
+            "--jobs",
+            str(step),
+        ]
         command += ["--no-shrink"] * given.no_shrink + ["--with", given.features]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
@@ -131,7 +142,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--with", dest="features", default="", help=f"more features, comma-separated: {', '.join(FEATURES)}")
+    parser.add_argument(
+        "--with", dest="features", default="", help=f"more features, comma-separated: {', '.join(FEATURES)}"
+    )
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--refused", action="store_true", help="list the seeds of refused programs")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
@@ -141,15 +154,25 @@ def main() -> int:
         return 0
     start = time.perf_counter()
     end, totals = given.seed + given.count, Totals()
-    threads = [threading.Thread(target=job, args=(range(given.seed + k, end, given.jobs), given, totals)) for k in range(given.jobs)]
+    threads = [
+        threading.Thread(target=job, args=(range(given.seed + k, end, given.jobs), given, totals))
+        for k in range(given.jobs)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     refused = sum(map(len, totals.refused.values()))
     took = time.perf_counter() - start
-    print(f"seeds {given.seed} to {end - 1}: {totals.levels['programs']} programs, {totals.faults} faults, {refused} refused, {took:.0f} s")
-    print("calls compared: " + ", ".join(f"{name} {totals.levels[name]}" for name in (*LEVELS, *sorted(totals.levels.keys() - {*LEVELS, "programs"}))))
+    print(
+        f"seeds {given.seed} to {end - 1}: {totals.levels['programs']} programs, {totals.faults} faults, {refused} refused, {took:.0f} s"
+    )
+    print(
+        "calls compared: "
+        + ", ".join(
+            f"{name} {totals.levels[name]}" for name in (*LEVELS, *sorted(totals.levels.keys() - {*LEVELS, "programs"}))
+        )
+    )
     for text, seeds in sorted(totals.refused.items(), key=lambda item: -len(item[1])):
         print(f"  {len(seeds)} {text}" + (f" {seeds[:12]}" if given.refused else ""))
     return int(totals.faults > 0)

@@ -18,7 +18,14 @@ def test_every_name_has_an_address() -> None:
 
 @pytest.mark.parametrize(
     ("name", "function"),
-    [("pow", np.power), ("fmod", np.fmod), ("atan2", np.arctan2), ("sin", np.sin), ("cbrt", np.cbrt), ("hypot", np.hypot)],
+    [
+        ("pow", np.power),
+        ("fmod", np.fmod),
+        ("atan2", np.arctan2),
+        ("sin", np.sin),
+        ("cbrt", np.cbrt),
+        ("hypot", np.hypot),
+    ],
 )
 def test_libm(name: str, function: object) -> None:
     for suffix, dtype in (("", np.float64), ("f", np.float32)):

@@ -12,7 +12,7 @@ import pytest
 import jitgraph.ops  # noqa: F401 - fills the registry
 from jitgraph import autodiff as ad
 from jitgraph import pytree, xp
-from jitgraph.errors import DTypeError, GradientError, GradientTypeError, TraceError
+from jitgraph.errors import DTypeError, GradientError, GradientTypeError
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import symbol
 from jitgraph.ir.graph import Graph, Op, Result, Symbol

@@ -250,8 +250,26 @@ def test_compress():
 
 
 def test_every_differentiable_record_is_tested():
-    tested = {"conj", "real", "imag", "with_real", "with_imag", "sign", "vdot", "squared_norm", "python_complex", "reduce_sum_parts"}
-    tested |= {c.values[0] for c in CASES} | {"where", "scatter", "scatter_add", "expand", "compress", "reduce_sum_where"}
+    tested = {
+        "conj",
+        "real",
+        "imag",
+        "with_real",
+        "with_imag",
+        "sign",
+        "vdot",
+        "squared_norm",
+        "python_complex",
+        "reduce_sum_parts",
+    }
+    tested |= {c.values[0] for c in CASES} | {
+        "where",
+        "scatter",
+        "scatter_add",
+        "expand",
+        "compress",
+        "reduce_sum_where",
+    }
     have = {name for name, d in REGISTRY.items() if d.vjp not in (None, no_gradient)}
     assert have - tested == {"check"}
 
