@@ -351,7 +351,8 @@ class Result:
     Attributes:
         how: "fresh" (operand `index` of `return`), "argument" (argument `index` itself), "view_of_argument",
             "view_of_result" (of the result leaf `index`), "dim" (a Python int from sizes), "static" (a constant),
-            "choice" (the first of the two result leaves `steps` if operand `index` of `return`, a bool, holds, else the second).
+            "choice" (the first of the two result leaves `steps` if operand `index` of `return`, a bool, holds, else the
+            second).
         index: see `how`.
         steps: for a view: the chain of `IndexMap`s and reshapes (a tuple of sizes) that makes it.
         dim: for "dim".
