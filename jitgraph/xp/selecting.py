@@ -479,8 +479,10 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     text = "invalid entry in coordinates array"
     indices: list[Any] = []
-    for part, d, how in zip(parts, sizes, modes, strict=True):
-        index = _only_integers(tensor(part, m))
+    parts = [_only_integers(tensor(part, m)) for part in parts]
+    if len(parts) > 1 and any(part.type.shape for part in parts):  # where no element is made, none is checked
+        parts = EXPORTS["broadcast_arrays"](*parts)
+    for index, d, how in zip(parts, sizes, modes, strict=True):
         if how == "raise":
             low = EXPORTS["greater_equal"](index, 0)
             must(m, EXPORTS["logical_and"](low, EXPORTS["less"](index, size_value(m, d))), errors.ShapeError, text)
