@@ -70,7 +70,8 @@ def full_of(mode: Mode, value: Any, shape: Shape, dtype: np.dtype, order: str = 
     if order not in ("C", "F"):
         raise errors.ShapeError("only 'C' or 'F' order is permitted")
     if type(value) is not Tensor:
-        value = np.asarray(value).astype(dtype)[()] if isinstance(value, np.generic) else np.asarray(value, dtype)
+        casts = isinstance(value, np.generic | float | complex)  # as `copyto` with casting="unsafe"; ints must fit
+        value = np.asarray(value).astype(dtype)[()] if casts else np.asarray(value, dtype)
         value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
     if isinstance(value, np.ndarray) or (type(value) is Tensor and value.type.shape):
         made = make_full(mode, np.zeros((), dtype)[()], shape, dtype)
