@@ -60,6 +60,7 @@ class _Bufferize:
         current: for each storage, the values that hold its latest content (a version and the views of it).
         written: storages that some update overwrites.
         seen: arrays that are views of others.
+        views: those put behind the kernel at hand, which the walk has not met.
         number: position of each op in the program.
     """
 
@@ -70,6 +71,7 @@ class _Bufferize:
         self.current: dict[Value, list[Value]] = {}
         self.written: set[Value] = set()
         self.seen: dict[Value, _Seen] = {}
+        self.views: list[Op] = []
         self.number: dict[Op, float] = {}
         self.mutates = tuple(graph.body.terminator.attrs.get("mutates", ()))
 
@@ -115,6 +117,8 @@ class _Bufferize:
             self._update(op)
         elif name == "kernel":
             self._kernel(op)
+            while self.views:  # the later one stands in front
+                self._op(self.views.pop())
         elif name in ("for", "while"):
             self._loop(op)
         elif name == "cond":
@@ -235,7 +239,7 @@ class _Bufferize:
             value, target = values[j], write.attrs["map"]
             if j not in kept or value.type.shape != target.shape or value.type.dtype != written.type.dtype:
                 continue
-            readers = [self._position(user, op) for user in op.results[j].users()]
+            readers = [self._position(user, op) for user in _readers(op.results[j])]
             known = [r for r in readers if r is not None]
             if len(known) < len(readers) or not self._unwritten_until(op, k, max(known, default=0.0)):
                 continue
@@ -244,6 +248,7 @@ class _Bufferize:
             assert op.block is not None
             op.block.insert_after(op, view)
             self.number[view] = self.number[op] + 1
+            self.views.append(view)
             op.results[j].replace_all_uses_with(view.result)
         return op if len(kept) == len(values) else self._with_results(op, kept)
 
@@ -495,6 +500,16 @@ class _Cone:
             any(p == q and p.axis == row for p, q in zip(read.map.axes, self.target.map.axes, strict=True))
             for row in range(self.rows)
         )
+
+
+def _readers(value: Value) -> Iterator[Op]:
+    """The ops that use an array, or what may be the same memory seen in another way."""
+    stack = [value]
+    while stack:
+        for user in stack.pop().users():
+            yield user
+            if user.name in _ALIASES:
+                stack.append(user.result)
 
 
 def _overwrites(region: Block, arg: Value) -> bool:

@@ -323,7 +323,8 @@ class Region:
         if self._is_unread(name) and self._has_turn() and all(self._is_outer(x) for x in leaves):
             return True  # the same view of what was there before, in each turn
         is_read = name in self.info.head
-        if is_read and not is_missing(before) and not (self._is_unread(name) and self._has_turn()):
+        overwritten = self._is_unread(name) and self._runs()
+        if is_read and not is_missing(before) and not overwritten:
             if type(before) is Tensor and type(end) is Tensor:
                 self._carry(name, before, rebound=True)
                 return False
@@ -336,7 +337,6 @@ class Region:
         if any(t is None and not stay for t, stay in zip(types, stays, strict=True)):
             return True  # text, objects: no run-time value; they stay what they are if they are static
         fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
-        overwritten = self._is_unread(name) and self._has_turn()
         self._output(name, UNSET if overwritten else before, tree, types, read=is_read and not overwritten, fixed=fixed)
         self.names[name].wholes, self.names[name].moves = wholes, any(stays)
         return False
@@ -403,11 +403,16 @@ class Region:
         """Whether there surely is a turn: proven, or guarded if argument sizes decide it."""
         return False
 
+    def _runs(self) -> bool:
+        """Whether the operator surely has a turn, besides one that is traced in front of it."""
+        return self._has_turn()
+
     def _compare_carried(self, carried: Carried, end: Any) -> bool:
         if type(end) is Poison and not end.unbound:
             end.fail()
         if is_missing(end):
             return True
+        name = carried.name
         leaves, tree = self._end_of(carried, end)
         if tree is not None and tree.kind is Boxed and carried.tree is None:
             return self._carry_kind(carried, end, tree)
@@ -421,8 +426,8 @@ class Region:
                     carried.fixed[k] = x
                 elif not _unchanged(carried.fixed[k], x):
                     raise Changed(carried.name, carried.fixed[k], x)
-            elif _dense(have) != t and carried.read and self._is_unread(carried.name) and self._has_turn():
-                del self.names[carried.name]  # what it was before is of no account: begin with what a turn leaves
+            elif _dense(have) != t and carried.read and self._is_unread(name) and self._runs():
+                del self.names[name]  # what it was before is of no account: begin with what a turn leaves
                 return False
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)

@@ -202,6 +202,8 @@ class ForRegion(Region):
                 self._begin(self.before)
                 return
         needed = self._needs_turn()
+        if needed and self.peeled and not self._runs():
+            self.regions.deoptimise_unless(self.sequence.length - 1, f"{needed} has another type if there is one turn")
         if needed and not self.has_turn:
             at_least = self.regions.at_least_one(self._rest())
             if at_least is False:
@@ -221,9 +223,13 @@ class ForRegion(Region):
         self.peeled = self.has_turn = True
         self.attempts = 0
         flag = scope.get(self.info.break_flag) if self.info.break_flag else False
-        if flag is True:
+        rest = self.mode.example(self.sequence.length - 1)
+        ends = isinstance(rest, int) and rest < 1 and self.regions.at_least_one(self.sequence.length - 1) is False
+        if flag is True or ends:
             self.finished = True
-            self.results = {n: scope.get(n) for n in (*self.info.after, self.info.break_flag)}
+            self.results = {n: scope.get(n) for n in self.info.after}
+            if self.info.break_flag:
+                self.results[self.info.break_flag] = flag
             return
         if flag is not False:
             self.first_flag, self.with_break = flag, True
@@ -273,6 +279,11 @@ class ForRegion(Region):
 
     def _taken(self, results: Sequence[Value]) -> Any:
         return wrap(self.mode, self.mode.compare("ge", self.sequence.length, 1))
+
+    def _runs(self) -> bool:
+        if not self.peeled:
+            return self._has_turn()
+        return self.first_flag is False and self.regions.at_least_one(self.sequence.length - 1) is True
 
     def _rest(self) -> DimLike:
         return self.sequence.length

@@ -106,7 +106,7 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     exact = signature is None and record in ("eq", "ne", "lt", "le", "gt", "ge")  # also of Python ints of any size
     if signature is not None or (casting != "same_kind" and not exact):
         values = with_loop(ufunc, values, signature, casting)
-    result = np_kind(_apply_record(record, values))
+    result = np_kind(_apply_record(record, values, kwargs.get("where", True)))
     return ufunc_result(result, out, kwargs)
 
 
@@ -199,9 +199,9 @@ def select_into(result: Tensor, where_: Any, out: Any, casting: str = "same_kind
     return apply(R("where"), mask, cast(tensor(result), old.type.dtype), old)  # type: ignore[no-any-return]
 
 
-def _apply_record(record: str, values: Sequence[Any]) -> Any:
+def _apply_record(record: str, values: Sequence[Any], where_: Any = True) -> Any:
     """The operator; integer powers with NumPy's error for negative exponents."""
-    return ufunc_power(*values) if record == "pow" else apply(R(record), *values)
+    return ufunc_power(values[0], values[1], where_) if record == "pow" else apply(R(record), *values)
 
 
 def _strong(values: list[Any]) -> list[Any]:

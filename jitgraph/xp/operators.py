@@ -18,11 +18,13 @@ import numpy as np
 from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
+from jitgraph.ir.graph import Value
 from jitgraph.ir.types import TensorType
 from jitgraph.modes import TraceMode, constant_of
 from jitgraph.ops.families import dtype_code, loop_dtypes
 from jitgraph.tensor import (
     EAGER,
+    Mode,
     Ratio,
     Tensor,
     apply,
@@ -36,7 +38,19 @@ from jitgraph.tensor import (
     wrap,
 )
 from jitgraph.xp import complexes
-from jitgraph.xp.core import EXPORTS, R, as_kind, cast, describe_operand, mode_in, operand, rewrap, tensor, translate
+from jitgraph.xp.core import (
+    EXPORTS,
+    R,
+    as_kind,
+    cast,
+    describe_operand,
+    mask_of,
+    mode_in,
+    operand,
+    rewrap,
+    tensor,
+    translate,
+)
 
 #: Python operator to the operator record.
 RECORDS: dict[str, str] = {
@@ -390,10 +404,9 @@ def _run_time_power(base: Tensor, exponent: Tensor, shorts: dict[float, str]) ->
     return result
 
 
-def ufunc_power(a: Any, b: Any) -> Any:
-    """`np.power`, with its error for negative integer exponents."""
+def ufunc_power(a: Any, b: Any, where: Any = True) -> Any:
+    """`np.power`, with its error for negative integer exponents: of the elements that `where` asks for."""
     mode = mode_of((a, b))
-    exponent = _number(b)
     types = [tensor(x, mode).type for x in (a, b)]
     if all(t.dtype.kind in "iub" for t in types):
         dtype = loop_dtypes("power", np.power, tuple(dtype_code(t) for t in types))[0]
@@ -401,25 +414,56 @@ def ufunc_power(a: Any, b: Any) -> Any:
             if t.kind == "py_int" and isinstance(mode, TraceMode):
                 mode.check_fits(lift(mode, x), dtype)
         if dtype.kind == "i" and types[1].dtype.kind == "i":
-            message = "Integers to negative integer powers are not allowed."
-            if exponent is not None:
-                if exponent < 0 and not _is_empty(mode, types):
-                    raise errors.ShapeError(message)
-            elif isinstance(mode, TraceMode):
-                mode.check(mode.builder.apply(R("ge"), lift(mode, b), 0)[0], "ValueError", message)
+            b = _checked_exponent(mode, b, types, dtype, where)
     return apply(R("pow"), a, b)
 
 
-def _is_empty(mode: Any, types: Sequence[TensorType]) -> bool:
-    """Whether there is nothing to compute: a size is 0, by proof or under a guard."""
-    for t in types:
-        for d in t.shape:
-            try:
-                if d == 0 or (not isinstance(d, int) and mode.decide("==", d, 0)):
-                    return True
-            except Undecided:
-                continue
-    return False
+_NEGATIVE_POWERS = "Integers to negative integer powers are not allowed."
+
+
+def _checked_exponent(mode: Mode, b: Any, types: Sequence[TensorType], dtype: np.dtype, where: Any) -> Any:
+    """The exponent of an integer power, which is not negative where something is computed.
+
+    Raises:
+        ShapeError: it is known to be negative, and there are elements.
+    """
+    known = _number(b)
+    if known is not None and known >= 0:
+        return b
+    if not isinstance(mode, TraceMode):
+        if known is not None and 0 not in types[0].shape and where is True:
+            raise errors.ShapeError(_NEGATIVE_POWERS)
+        return b
+    sizes = [d for d in types[0].shape if d not in types[1].shape]
+    if where is not True:
+        fine = apply(R("logical_or"), apply(R("ge"), b, 0), apply(R("logical_not"), mask_of(where, mode)))
+        mode.check(_or_empty(mode, lift(mode, fine), sizes), "ValueError", _NEGATIVE_POWERS)
+        return cast(apply(R("maximum"), tensor(b, mode), 0), dtype)  # what is not asked for is computed all the same
+    if known is None:
+        fine = mode.builder.apply(R("ge"), lift(mode, b), 0)[0]
+    else:
+        decided = [_is_zero(mode, d) for d in types[0].shape]
+        if True in decided:
+            return b
+        if None not in decided:
+            raise errors.ShapeError(_NEGATIVE_POWERS)
+        fine, sizes = None, [d for d, zero in zip(types[0].shape, decided, strict=True) if zero is None]
+    mode.check(_or_empty(mode, fine, sizes), "ValueError", _NEGATIVE_POWERS)
+    return b
+
+
+def _or_empty(mode: TraceMode, fine: Value | None, sizes: Sequence[DimLike]) -> Value:
+    """Whether `fine` holds, or one of the sizes is 0, as the run knows it."""
+    flags = [mode.compare("eq", d, 0) for d in sizes if not mode.builder.prove(">", d, 0)]
+    return mode.any_of(*([] if fine is None else [fine]), *flags)
+
+
+def _is_zero(mode: TraceMode, size: DimLike) -> bool | None:
+    """Whether a size is 0, by proof or under a guard; None if only the run knows."""
+    try:
+        return size == 0 if isinstance(size, int) else mode.decide("==", size, 0)
+    except Undecided:
+        return None
 
 
 def _number(x: Any) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
-from jitgraph.ir.types import IndexMap, Shape
+from jitgraph.ir.graph import Value
+from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.modes import TraceMode, array_shape_text
 from jitgraph.tensor import (
     EAGER,
@@ -21,6 +22,7 @@ from jitgraph.tensor import (
     is_writable,
     plain,
     read,
+    view_of,
     wrap,
 )
 from jitgraph.xp.core import (
@@ -119,17 +121,17 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
     if v.type.dtype != x.type.dtype:
         scalar = x.type.with_shape(v.type.shape)
         v = wrap(mode, fit(mode, read(v), scalar, "unsafe"))
-    if v.type.ndim == 0 or v.type.shape == (1,):
+    if v.type.ndim == 0 or (v.type.ndim == 1 and _is_one(mode, v.type.shape[0])):
         if v.type.ndim:
-            v = reshape_to(v, ())
+            v = view_of(v, IndexMap((), (AxisMap(0),)))
         assign(x, apply(R("where"), mask, v, x))
         return
     if v.type.ndim > 1:
         raise errors.DTypeError(f"{_MASKED}requires a 0 or 1-dimensional input, input has {v.type.ndim} dimensions")
     if isinstance(mode, TraceMode):
-        _require_count(mode, v.type.shape[0], count_of(mode, mask))
+        values = _counted(mode, v, count_of(mode, mask))
         value_of = mode.stretch(read(mask), shape)
-        assign(x, wrap(mode, mode.apply(R("expand"), [read(x), value_of, read(v)], {})[0]))
+        assign(x, wrap(mode, mode.apply(R("expand"), [read(x), value_of, values], {})[0]))
         return
     count = int(np.count_nonzero(plain(mask)))
     if v.type.shape[0] != count:
@@ -139,18 +141,32 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
     assign(x, apply(R("expand"), x, mask, v))
 
 
-def _require_count(mode: TraceMode, given: DimLike, wanted: DimLike) -> None:
-    """As many values as true elements.
+def _is_one(mode: Mode, size: DimLike) -> bool:
+    """Whether a size is 1, by proof or under a guard; False where only the run knows."""
+    try:
+        return size == 1 if isinstance(size, int) else mode.decide("==", size, 1)
+    except Undecided:
+        return False
+
+
+def _counted(mode: TraceMode, v: Tensor, wanted: DimLike) -> Value:
+    """A value for each true element: as many as are given, or, where only the run knows the sizes, one for all.
 
     Raises:
         ShapeError: there are more or fewer, known before the run.
     """
+    given = v.type.shape[0]
     message = _MASKED + "cannot assign {0} input values to the {1} output values where the mask is true"
     try:
         if not mode.decide("==", given, wanted):
             raise errors.ShapeError(message.format(mode.example(given), mode.example(wanted)))
+        return read(v)
     except Undecided:
-        mode.check(mode.compare("eq", given, wanted), "ValueError", message, given, wanted)
+        fits = mode.compare("eq", given, wanted)
+    if mode.builder.prove("==", given, 1) is None:
+        fits = mode.any_of(fits, mode.compare("eq", given, 1))
+    mode.check(fits, "ValueError", message, given, wanted)
+    return mode.stretch(read(v), (wanted,))
 
 
 def scatter(mode: Mode, x: Tensor, items: Sequence[Item], value: Any) -> None:

@@ -78,7 +78,7 @@ GRAMMAR: dict[str, Alternatives] = {
             "np.trace(<e>) np.linspace(0,1,<a>.shape[0]) np.asarray(<e>)[...,None] np.asarray(<e>)[<subscript>] "
             "np.vstack([<e>,<a>]) np.hstack([<a>,<e>]) np.tril(<e>) np.split(<a>,2)[1] "
             "np.reshape(<e>,(2,-1)) np.ascontiguousarray(<e>) np.rot90(<e>) np.asarray(<e>).flatten() "
-            "np.append(<e>,<a>) np.meshgrid(<a>,<a>)[0] np.atleast_1d(<e>) np.full_like(<e>,<n>)"
+            "np.append(<e>,<a>) np.meshgrid(<a>,<a>)[0] np.atleast_1d(<e>) np.full_like(<e>,1)"
         ),
     ),
     "cast": (

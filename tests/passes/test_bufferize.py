@@ -506,3 +506,36 @@ def test_a_value_that_is_overwritten_before_it_is_read_is_stored() -> None:
       %c = neg %v : f64[n - 1]
       return %c, %z {mutates = [1]}"""
     check(STORED_TWICE.format(rest=rest), SAME, floats(9), floats(9))
+
+
+def test_a_value_read_where_it_was_written_may_be_seen_in_another_shape() -> None:
+    text = STORED_TWICE.format(
+        rest="%r = reshape %v {shape = [1, n - 1]} : f64[1, n - 1]\n  %c = neg %r : f64[1, n - 1]\n  return %c, %w {mutates = [1]}"
+    )
+    check(
+        text,
+        """
+        graph @f(%x: f64[n], %y: f64[n]) -> (fresh 0, argument 1) if n >= 2 {
+          %w = kernel %x, %y : f64[n] (%p: f64[n], %q: f64[n]) {
+            %u = view %p {map = (d0: n - 1) -> (d0)} : f64[n - 1]
+            %a = mul %u, %u : f64[n - 1]
+            %b = write %a, %q {map = (d0: n - 1) -> (d0 + 1)} : f64[n]
+            yield %b
+          }
+          %v = view %w {map = (d0: n - 1) -> (d0 + 1)} : f64[n - 1]
+          %r = reshape %v {shape = [1, n - 1]} : f64[1, n - 1]
+          %c = neg %r : f64[1, n - 1]
+          return %c, %w {mutates = [1]}
+        }""",
+        floats(9),
+        floats(9),
+    )
+
+
+def test_a_value_whose_view_is_read_behind_an_overwrite_is_stored() -> None:
+    rest = """%r = reshape %v {shape = [1, n - 1]} : f64[1, n - 1]
+      %zero = constant {value = 0.0} : py_float
+      %z = write %zero, %w {map = () -> (1)} : f64[n]
+      %c = neg %r : f64[1, n - 1]
+      return %c, %z {mutates = [1]}"""
+    check(STORED_TWICE.format(rest=rest), SAME, floats(9), floats(9))
