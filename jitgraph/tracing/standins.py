@@ -201,7 +201,8 @@ class Tracer(Operators):
                 implementation = f if numpy_python.is_helper(f) else None
             if implementation is not None:
                 return numpy_python.call(self, implementation, args, kwargs)
-            if ".".join(module.split(".")[:2]) in host.REFUSED_MODULES:
+            known = host.display_name(f)
+            if ".".join(module.split(".")[:2]) in host.REFUSED_MODULES or known.removeprefix("np.") in host.REFUSED:
                 return self.mode.no_form(host.display_name(f), args, kwargs)
             if module.startswith("numpy.testing") and getattr(f, "__name__", "").startswith("assert_"):
                 return host.call(self.mode, f, numpy_python.nothing, args, kwargs, effects=True)

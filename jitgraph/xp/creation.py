@@ -179,6 +179,8 @@ def array(
 ) -> Any:
     """A fresh array of the elements of nested lists, arrays, numbers and Tensors."""
     mode = _mode(object)
+    if type(copy) is Tensor:
+        copy = bool(copy._storage.mode.concrete(copy, "index"))  # type: ignore[attr-defined]
     if type(object) is FlatIter:
         object = object.copy()
         mode = _mode(object)

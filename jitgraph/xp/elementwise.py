@@ -353,12 +353,12 @@ def clip(
     if tensor(a).type.is_python:  # an array first of all, so not weak
         a = as_kind(tensor(a), "np_scalar")
     if low is None and high is None:
-        return deliver(duplicate(tensor(a)), out)
+        return ufunc_result(duplicate(tensor(a)), out, kwargs)
     if high is None:
         return maximum(a, low, out=out, **kwargs)
     if low is None:
         return minimum(a, high, out=out, **kwargs)
-    return deliver(np_kind(apply(R("clip"), operand(a), operand(low), operand(high))), out)
+    return ufunc_result(np_kind(apply(R("clip"), operand(a), operand(low), operand(high))), out, kwargs)
 
 
 @numpy_function(np.round, np.around)

@@ -13,6 +13,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_min, floordiv
+from jitgraph.ir.graph import Value
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import (
@@ -215,6 +216,8 @@ def set_flat(x: Tensor, value: Any) -> None:
 
 @numpy_function(np.copyto, views=True)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if _same_elements(dst, src):  # NumPy sees this before it looks whether it may write
+        return
     x = target_of(dst, "copyto")
     if where is True:
         assign(x, operand(src), casting)
@@ -228,6 +231,31 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     value = wrap(mode, fitted_to(mode, src, x, casting))
     chosen = stretched_mask(mode, mask, x.type.shape, "could not broadcast where mask from shape")
     assign(x, apply(R("where"), chosen, value, x))
+
+
+def _same_elements(x: Any, y: Any) -> bool:
+    """Whether two arrays are the same view of the same memory."""
+    if type(x) is not Tensor or type(y) is not Tensor or x._storage is not y._storage or x.type.kind != "array":
+        return False
+    if x.type.shape != y.type.shape or x.type.dtype != y.type.dtype:
+        return False
+    own, other = (_moving(t, t._storage.value) for t in (x, y))
+    return own == other
+
+
+def _moving(x: Tensor, base: Any) -> list[Any]:
+    """The steps that lead to a view, but those that leave all elements where they are."""
+    shape = base.type.shape if isinstance(base, Value) else np.shape(base)
+    found: list[Any] = []
+    for step in x._steps:
+        if isinstance(step, IndexMap):
+            if not step.is_identity(shape):
+                found.append(step)
+            shape = step.shape
+        else:
+            found.append(step)
+            shape = step if isinstance(step, tuple) else None
+    return found
 
 
 def fitted_to(mode: Mode, value: Any, x: Tensor, casting: str) -> Any:

@@ -84,6 +84,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     return deliver(apply(R("take"), x, checked, axis=k), out)
 
 
+_NOTHING_TO_TAKE = "cannot do a non-empty take from an empty axes."
+
+
 def _require_elements(mode: Mode, size: DimLike, index: Tensor) -> None:
     """NumPy takes nothing from an empty axis.
 
@@ -95,7 +98,7 @@ def _require_elements(mode: Mode, size: DimLike, index: Tensor) -> None:
             return
     except Undecided:
         return  # the check of the indices finds it
-    raise errors.IndexingError("cannot do a non-empty take from an empty axes.")
+    raise errors.IndexingError(_NOTHING_TO_TAKE)
 
 
 def by_mode(m: Mode, index: Tensor, size: DimLike, axis: int, mode: str) -> Tensor:
@@ -221,7 +224,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         result = broadcast_to(result, shape)
     if count == 1 or not result.type.layout.is_c:
         result = apply(R("copy"), result, order="C")
-    return deliver(fresh_scalar(result), out)
+    return deliver(fresh_scalar(result), out, "unsafe")
 
 
 def _promotes_as(x: Any) -> Any:
@@ -296,6 +299,9 @@ def _compressed(mode: Mode, x: Tensor, chosen: Tensor, axis: int) -> Tensor:
         fits = False
     (index,) = true_positions(chosen)
     if not fits:
+        if isinstance(mode, TraceMode) and known_empty(mode, size):
+            mode.check(mode.compare("eq", index.type.shape[0], 0), "IndexError", _NOTHING_TO_TAKE)
+            return empty_result(mode, (*x.type.shape[:axis], 0, *x.type.shape[axis + 1 :]), x.type.dtype)
         index = wrap(mode, read(index))
         index = integer_index(mode, index, size, axis)
     return apply(R("take"), x, index, axis=axis)  # type: ignore[no-any-return]

@@ -160,7 +160,8 @@ def _counted(mode: TraceMode, v: Tensor, wanted: DimLike) -> Value:
     try:
         if not mode.decide("==", given, wanted):
             raise errors.ShapeError(message.format(mode.example(given), mode.example(wanted)))
-        return read(v)
+        same: Value = read(v)
+        return same
     except Undecided:
         fits = mode.compare("eq", given, wanted)
     if mode.builder.prove("==", given, 1) is None:

@@ -20,8 +20,8 @@ REFUSED: dict[str, str] = {
     r"its result is bytes|it writes a file": "results are arrays, numbers and containers of them",
     r"flags of the memory|size of an array in place|bytes of the elements": "changes the array object, not its elements",
     r"needs the value of a traced|code that needs its data": "a special method called by hand asks for data at trace time",
-    r"Python needs the truth of a traced value \(np\.bool\)": "a NumPy bool as a flag (`copy=np.True_`) is data",
-    r"Cannot cast output from": "NumPy's tests catch this error of NumPy's, too",
+    r"needs a traced \w+\[\] as an index": "an array as an axis is data",
+    r"frombuffer": "it takes memory that is no array's",
 }
 
 #: Functions of which the sign of a zero result is not promised (docs/numerics.md).
