@@ -107,3 +107,33 @@ define(
     arity=2,
     by_numpy=has_half,
 )
+
+
+def _scaled_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    """An array of one or two axes and a number of its dtype give an array in C order."""
+    x, y = types
+    return Signature((x.dtype, x.dtype), (TensorType(x.dtype, x.shape),))
+
+
+def _scaled_jvp(b: Any, tangents: Any, y: Any, x: Any, number: Any) -> Any:
+    of_x, of_number = tangents
+    parts = [b.mul(of_x, number)] if of_x is not None else []
+    parts += [b.mul(x, of_number)] if of_number is not None else []
+    return parts[0] if len(parts) == 1 else b.add(*parts)
+
+
+define(
+    "scaled",
+    "`np.dot` of a vector or matrix and a number: BLAS adds to zeros, loses the sign of zeros, fuses complex products "
+    "and takes all times 0 as 0.",
+    _scaled_infer,
+    np.dot,
+    vjp=lambda b, ct, y, x, number: (
+        b.mul(ct, number),
+        b.reduce_sum(b.mul(ct, x), axes=tuple(range(len(shape_of(x)))), keepdims=False),
+    ),
+    jvp=_scaled_jvp,
+    traits=frozenset({Trait.PURE, Trait.OPAQUE}),
+    arity=2,
+    by_numpy=lambda types: True,
+)

@@ -81,9 +81,13 @@ def _by_numpy_in(name: str) -> Callable[[Sequence[TensorType]], bool]:
     """What NumPy itself reduces: complex numbers go by their parts in sums, by their truth in any and all."""
     if name in ("reduce_any", "reduce_all"):
         return has_half
-    if name == "reduce_sum":  # of real numbers with a complex total NumPy takes buffers of its own
-        return lambda types: has_half(types) or (types[-1].dtype.kind == "c" and types[0].dtype != types[-1].dtype)
+    if name == "reduce_sum":  # from real to complex numbers, or back, NumPy takes buffers of its own
+        return lambda types: has_half(types) or _casts_complex(types[0].dtype, types[-1].dtype)
     return has_half_or_complex
+
+
+def _casts_complex(x: np.dtype, total: np.dtype) -> bool:
+    return x != total and "c" in (x.kind, total.kind)
 
 
 def _worst(dtype: np.dtype, *, low: bool) -> Any:

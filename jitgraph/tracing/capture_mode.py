@@ -167,6 +167,13 @@ class CaptureMode(TraceMode):
         """
         self._watched.append(Watched(storage, sources, settle))
 
+    def may_share(self, a: Storage, b: Storage) -> bool:
+        """Whether one of two storages is watched for the other's sake."""
+        return any(
+            (w.storage is a and any(s is b for s in w.sources)) or (w.storage is b and any(s is a for s in w.sources))
+            for w in self._watched
+        )
+
     def on_write(self, storage: Storage, old: Any) -> None:
         super().on_write(storage, old)
         for watched in self._watched:

@@ -311,10 +311,14 @@ class Region:
         if type(before) is Poison and before.unbound and not self._has_turn():
             end = as_maybe(name, end)
         leaves, tree = parts_of(end)
-        wholes = {k: x for k, x in enumerate(leaves) if self._is_unread(name) and self._is_strided(x)}
+        keeps = self._keeps(name, end)
+        wholes = {k: x for k, x in enumerate(leaves) if self._is_unread(name) and not keeps and self._is_strided(x)}
         leaves = [make(x._storage, ()) if k in wholes else x for k, x in enumerate(leaves)]
         maybe = type(end) is Maybe
-        stays = [self._is_unread(name) and self._is_left(x) and (maybe or self._has_turn()) for x in leaves]
+        stays = [
+            self._is_unread(name) and (self._stays(x) if keeps else self._is_left(x)) and (maybe or self._has_turn())
+            for x in leaves
+        ]
         types = [None if stay else carried_type(x) for x, stay in zip(leaves, stays, strict=True)]
         inner = self._inner()
         if any(not inner.isdisjoint(sizes_of(x)) for x, stay in zip(leaves, stays, strict=True) if not stay):
@@ -323,7 +327,7 @@ class Region:
         if self._is_unread(name) and self._has_turn() and all(self._is_outer(x) for x in leaves):
             return True  # the same view of what was there before, in each turn
         is_read = name in self.info.head
-        overwritten = self._is_unread(name) and self._runs()
+        overwritten = self._is_unread(name) and not keeps and self._runs()
         if is_read and not is_missing(before) and not overwritten:
             if type(before) is Tensor and type(end) is Tensor:
                 self._carry(name, before, rebound=True)
@@ -338,7 +342,7 @@ class Region:
             return True  # text, objects: no run-time value; they stay what they are if they are static
         fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
         self._output(name, UNSET if overwritten else before, tree, types, read=is_read and not overwritten, fixed=fixed)
-        self.names[name].wholes, self.names[name].moves = wholes, any(stays)
+        self.names[name].wholes, self.names[name].moves = wholes, any(stays) and not keeps
         return False
 
     def _inner(self) -> set[str]:
@@ -351,6 +355,10 @@ class Region:
     def _is_unread(self, name: str) -> bool:
         """Whether a turn assigns the name before it reads it."""
         return name in self.info.unread or name not in self.info.head or is_missing(self.before.get(name))
+
+    def _keeps(self, name: str, end: Any) -> bool:
+        """Whether some turns bind the name and others leave what an earlier one bound."""
+        return type(end) is Maybe and name not in self.info.unread
 
     def _is_left(self, end: Any) -> bool:
         """Whether it is a view of an array from before the loop, in a place that is known behind the loop."""
@@ -413,6 +421,7 @@ class Region:
         if is_missing(end):
             return True
         name = carried.name
+        keeps = self._keeps(name, end)
         leaves, tree = self._end_of(carried, end)
         if tree is not None and tree.kind is Boxed and carried.tree is None:
             return self._carry_kind(carried, end, tree)
@@ -426,7 +435,7 @@ class Region:
                     carried.fixed[k] = x
                 elif not _unchanged(carried.fixed[k], x):
                     raise Changed(carried.name, carried.fixed[k], x)
-            elif _dense(have) != t and carried.read and self._is_unread(name) and self._runs():
+            elif _dense(have) != t and carried.read and self._is_unread(name) and not keeps and self._runs():
                 del self.names[name]  # what it was before is of no account: begin with what a turn leaves
                 return False
             elif have != t:
@@ -534,6 +543,7 @@ class Region:
             if self._is_kept(self.names[name], scope.get(name)):
                 bound[name] = self.before.get(name)
         self._share(bound, scope)
+        self._watch_twins(bound, scope)
         for name, end in self.replaced.items():
             flag = lift(self.mode, self._taken(results))
             storage = bound[name]._storage
@@ -552,6 +562,18 @@ class Region:
         for made, left in zip(parts_of(result)[0], parts_of(end)[0], strict=False):
             if type(made) is Tensor and made.type.kind == "array" and self._is_outer(left):
                 self.mode.watch(made._storage, [left._storage])
+
+    def _watch_twins(self, bound: dict[str, Any], scope: Scope) -> None:
+        """Arrays from here on that may be one at the end of a turn: none of them is written any more."""
+        known: list[tuple[Storage, Storage]] = []
+        for name, result in bound.items():
+            for made, end in zip(parts_of(result)[0], parts_of(scope.get(name))[0], strict=False):
+                if _is_array(made) and _is_array(end) and not self._is_outer(end):
+                    known.append((made._storage, end._storage))
+        for k, (made, end) in enumerate(known):
+            twins = [m for m, e in known[:k] if m is not made and (e is end or self.mode.may_share(e, end))]
+            if twins:
+                self.mode.watch(made, twins)
 
     def _is_kept(self, carried: Carried, end: Any) -> bool:
         """Whether a turn leaves a name bound to the array that it found, unwritten."""

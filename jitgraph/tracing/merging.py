@@ -296,6 +296,8 @@ class Merge:
         self.yields: tuple[list[Value], list[Value]] = ([], [])
         self._storages: dict[tuple[int, int], Callable[[Sequence[Value]], Storage]] = {}
         self._made: dict[tuple[int, int], Storage] = {}
+        #: Storages made of each storage of a side.
+        self._merged: dict[tuple[int, int], list[Storage]] = {}
         self._halves: dict[tuple[int, int], int] = {}
         self._kept: list[Any] = []
         self._inner = inner_symbols(blocks)
@@ -510,6 +512,11 @@ class Merge:
         def fresh(results: Sequence[Value]) -> Tensor:
             tensor = wrap(mode, results[k])
             tensor._storage.writable = is_writable(a) or is_writable(b)
+            for side, x in enumerate((a, b)):
+                twins = self._merged.setdefault((side, id(x._storage)), [])
+                if twins and not self.is_outer(x._storage):  # names of one new array that are two arrays from here on
+                    mode.watch(tensor._storage, list(twins), self.settle)
+                twins.append(tensor._storage)
             if sources:
                 mode.watch(tensor._storage, sources, self.settle)
                 if self.flag is not None:

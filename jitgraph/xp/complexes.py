@@ -8,7 +8,7 @@ import numpy as np
 
 from jitgraph import dtypes, errors
 from jitgraph.ir.graph import Value
-from jitgraph.ir.types import IndexMap
+from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import EAGER, Storage, Tensor, apply, lift, make, part_of, plain, wrap
 from jitgraph.xp.core import R, deliver, numpy_function, rewrap, tensor
@@ -57,8 +57,13 @@ def imag_of(x: Tensor) -> Any:
     zero = x.type.dtype.type(0)
     if x.type.kind == "np_scalar":
         return zero
-    zeros = mode.apply(R("full"), [lift(mode, zero)], {"shape": x.type.shape, "dtype": x.type.dtype})[0]
-    return make(Storage(mode, zeros, None, writable=False), (IndexMap.identity(x.type.shape),))
+    shape, layout = x.type.shape, x.type.layout
+    fortran = layout.is_f and not layout.is_c
+    sizes = shape[::-1] if fortran else shape
+    zeros = mode.apply(R("full"), [lift(mode, zero)], {"shape": sizes, "dtype": x.type.dtype})[0]
+    axes = range(len(shape))
+    order = reversed(axes) if fortran else axes
+    return make(Storage(mode, zeros, None, writable=False), (IndexMap(shape, tuple(AxisMap(0, 1, k) for k in order)),))
 
 
 def conjugate_of(x: Tensor, out: Any = None) -> Any:

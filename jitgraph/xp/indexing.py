@@ -278,14 +278,14 @@ def gathering(
     wide = common_index_shape(mode, [i.type.shape for i in given])
     found = Gathering(base, places, given, wide, places[0] if adjacent else 0)
     fits(found.shape)
-    found.nothing = any(_is_empty(mode, base.type.shape[p]) for p in places)
+    found.nothing = any(is_empty(mode, base.type.shape[p]) for p in places)
     found.indices = [
         _checked_index(mode, i, wide, base.type.shape[p], names[p]) for i, p in zip(given, places, strict=True)
     ]
     return found
 
 
-def _is_empty(mode: Mode, size: DimLike) -> bool:
+def is_empty(mode: Mode, size: DimLike) -> bool:
     """Whether an axis has no elements, by proof or under a guard; False where only the run knows."""
     try:
         return mode.decide("==", size, 0)

@@ -17,6 +17,7 @@ from jitgraph.xp.core import (
     array_tensor,
     axes_of,
     axis_of,
+    cast,
     deliver,
     mode_in,
     np_kind,
@@ -89,8 +90,6 @@ def matmul(
                 )
             )
     if dtype is not None:
-        from jitgraph.xp.core import cast
-
         a, b = cast(a, dtype), cast(b, dtype)
     result = product_of(a, b, "x @ y")
     if len(placed) > 2 and placed[2]:
@@ -112,7 +111,7 @@ def _place(t: Tensor) -> Any:
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
-        return deliver(multiply(x, y), out)
+        return deliver(_times_number(x, y), out)
     if x.type.ndim <= 2 and y.type.ndim <= 2:
         made = product_of(*_for_blas(x, y), "dot")
         return made if deliver(made, out) is made or not made.type.shape else out
@@ -120,6 +119,15 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         return deliver(product_of(x, y, "dot"), out)
     ndim = y.type.ndim
     return deliver(_contract(x, moveaxis(y, ndim - 2, 0), 1), out)
+
+
+def _times_number(x: Tensor, y: Tensor) -> Tensor:
+    """A product one of whose operands has no axes: NumPy hands those of at most two axes to BLAS, all others it multiplies."""
+    array, number = (x, y) if x.type.shape else (y, x)
+    dtype = np.result_type(x.type.dtype, y.type.dtype)
+    if array.type.ndim not in (1, 2) or dtype.kind not in "fc" or dtype == np.float16:
+        return multiply(x, y)  # type: ignore[no-any-return]
+    return apply(R("scaled"), cast(array, dtype), cast(number, dtype))  # type: ignore[no-any-return]
 
 
 def _for_blas(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -160,7 +168,7 @@ def _scalar(x: Tensor) -> Tensor:
 def inner(a: Any, b: Any, /) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
-        return multiply(x, y)
+        return _times_number(x, y)
     if x.type.ndim == y.type.ndim == 1:
         return product_of(*_for_blas(x, y), "inner")
     return _contract(x, moveaxis(y, -1, 0), 1)

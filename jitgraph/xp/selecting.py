@@ -20,6 +20,7 @@ from jitgraph.xp.core import (
     axis_of,
     cast,
     deliver,
+    empty_result,
     fresh_scalar,
     mode_in,
     numpy_function,
@@ -27,7 +28,7 @@ from jitgraph.xp.core import (
     shape_of,
     tensor,
 )
-from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, true_positions
+from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, is_empty, true_positions
 from jitgraph.xp.placing import no_elements, positions, write_flat
 from jitgraph.xp.shape import broadcast_to, ravel, reshape_to, transpose
 from jitgraph.xp.writes import setitem
@@ -299,7 +300,7 @@ def _compressed(mode: Mode, x: Tensor, chosen: Tensor, axis: int) -> Tensor:
         fits = False
     (index,) = true_positions(chosen)
     if not fits:
-        if isinstance(mode, TraceMode) and known_empty(mode, size):
+        if isinstance(mode, TraceMode) and is_empty(mode, size):
             mode.check(mode.compare("eq", index.type.shape[0], 0), "IndexError", _NOTHING_TO_TAKE)
             return empty_result(mode, (*x.type.shape[:axis], 0, *x.type.shape[axis + 1 :]), x.type.dtype)
         index = wrap(mode, read(index))

@@ -157,17 +157,20 @@ def _counted(mode: TraceMode, v: Tensor, wanted: DimLike) -> Value:
     """
     given = v.type.shape[0]
     message = _MASKED + "cannot assign {0} input values to the {1} output values where the mask is true"
+    values: Value = read(v)
     try:
-        if not mode.decide("==", given, wanted):
-            raise errors.ShapeError(message.format(mode.example(given), mode.example(wanted)))
-        same: Value = read(v)
-        return same
+        same: bool | None = mode.decide("==", given, wanted)
     except Undecided:
-        fits = mode.compare("eq", given, wanted)
+        same = None
+    if same:
+        return values
+    if same is False:
+        raise errors.ShapeError(message.format(mode.example(given), mode.example(wanted)))
+    fits = mode.compare("eq", given, wanted)
     if mode.builder.prove("==", given, 1) is None:
         fits = mode.any_of(fits, mode.compare("eq", given, 1))
     mode.check(fits, "ValueError", message, given, wanted)
-    return mode.stretch(read(v), (wanted,))
+    return mode.stretch(values, (wanted,))
 
 
 def scatter(mode: Mode, x: Tensor, items: Sequence[Item], value: Any) -> None:

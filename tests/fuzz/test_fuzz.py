@@ -109,6 +109,15 @@ FAILED = {
     "one object twice": (["v = a0[1:]"], "v, v, v.squeeze()", [_F]),
     "read-only results of a branch": (["if np.sum(a0) > 0:", "    v = np.broadcast_to(a0 + 1, (2, len(a0)))", "else:", "    v = np.broadcast_to(a0 * 2, (2, len(a0)))"], "v", [_F]),
     "a reshape that is a view for some sizes": (["a0[::-1].reshape(2, -1)[-1] = 0"], "a0", [Argument("array", "float64", ("m",), seed=1)]),
+    "a value is read in another shape where it was written": (
+        ["v = np.where(a1 != 0, a1 * 2, 1.0)", "a0[...] = v"], "np.vdot(-v, v)", [_F2, Argument("array", "float64", ("n", "m"), "F", 8)],
+    ),
+    "one value for all that a mask chooses, as the run finds": (["a0[a0 > 0] = a0[a0 > np.max(a0) - 1e-9]"], "a0", [_F]),
+    "an empty array to a negative power": (["v = a0[:0] ** -1", "w = np.power(a0[a0 > 300], -2)"], "v, w", [Argument("array", "int64", ("n",), seed=3)]),
+    "a negative power that is not asked for": (["v = np.power(a0, a1, where=a1 >= 0, out=np.zeros_like(a0))"], "v", [Argument("array", "int32", ("n",), seed=1), Argument("array", "int32", ("n",), seed=2)]),
+    "nothing is taken from an empty array": (["v = np.compress(a1 > 0, a0[:0])"], "v", [_F, _F4]),
+    "a read-only array is copied onto itself": (["np.copyto(a0, a0[:])", "np.copyto(a0, a0, where=a0 > 0)"], "a0", [Argument("array", "float64", ("n",), "readonly", 7)]),
+    "the imaginary part of a real array": ([], "a0.imag, a0.T.imag, a0[::2].imag", [Argument("array", "float64", ("n", "m"), "F", 8)]),
     "old elements of a strided array are read after a write": (
         ["for i in range(3):", "    v = np.clip(a0, a0, 3)", "    a0[i] = a0[i - 1]"], "v, a0", [Argument("array", "int32", ("n", "1"), "strided", 9)],
     ),

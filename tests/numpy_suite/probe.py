@@ -23,7 +23,7 @@ from numpy.lib.array_utils import byte_bounds
 
 import jitgraph as jg
 from jitgraph import errors
-from tests.numpy_suite.left_out import LEFT_OUT, NO_ZERO_SIGN
+from tests.numpy_suite.left_out import LEFT_OUT, LEFT_OUT_TESTS, NO_ZERO_SIGN
 
 #: Calls of one line that are compared: loops over thousands of values say nothing new.
 _CALLS_OF_A_LINE = int(os.environ.get("NUMPY_SUITE_CALLS", "250"))
@@ -221,6 +221,8 @@ class Probe:
         if name in LEFT_OUT:
             raise Plain(f"{name}: {LEFT_OUT[name]}")
         frame = _caller()
+        if frame.f_code.co_name in LEFT_OUT_TESTS:
+            raise Plain(LEFT_OUT_TESTS[frame.f_code.co_name])
         key = (frame.f_code.co_filename, frame.f_lineno, name)
         if self.lines[key] >= _CALLS_OF_A_LINE:
             raise Plain("one line, many times")

@@ -10,8 +10,8 @@ from tests.numpy_suite.run import MODULES, run_module
 
 @pytest.mark.parametrize("module", MODULES)
 def test_module(module: str) -> None:
-    report, output = run_module(module, calls=3)
+    report, output = run_module(module, calls=2)
     assert report is not None, output
     assert report["differ"] == []
     assert [(name, text) for name, text, _ in report["refused"] if refusal(text) is None] == []
-    assert sum(report["compared"].values()) > 500
+    assert sum(report["compared"].values()) > 200
