@@ -16,7 +16,7 @@ from jitgraph.codegen.loops import Alloc, Bind, CallKernel, Const, DimValue, Fun
 from jitgraph.codegen.lower_scalar import Frame, KernelFrame, LetBuilder, Scalar, scalar_constant, store_of
 from jitgraph.codegen.lower_views import Memory, broadcast_index, free_symbols, reindex, reshape_memory, simplify_index
 from jitgraph.errors import InternalError
-from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.dims import DimLike, symbol, symbols
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.storage import target_of
 from jitgraph.ir.types import IndexMap
@@ -49,6 +49,8 @@ class Evaluator:
         self.places = places
         #: Variables that hold a size or a loop's index.
         self.sizes: dict[Var, DimLike] = {}
+        #: Indices of axes that may have no elements, bound by `within`: a view puts its element 0 anywhere.
+        self.wild: set[str] = set()
         self.memo: dict[Key, Operand] = {}  # of complex values pairs: the dtype of the value says which
         self.slots: dict[Value, Slot] = {}
         self.stage = 0
@@ -127,8 +129,17 @@ class Evaluator:
         return place if place is not None else self.low.places.get(value)
 
     def load(self, memory: Memory, index: Index) -> Any:
-        buffer, at = simplify_index(memory.buffer, memory.index(index))
+        at = memory.index(index)
+        if self.wild and memory.map is not None:
+            at = tuple(
+                self.within(self.dim(d), n) if self._is_wild(d) else d
+                for d, n in zip(at, memory.buffer.shape, strict=True)
+            )
+        buffer, at = simplify_index(memory.buffer, at)
         return self.frame.emit_load(self.frame.buffer(buffer), at)
+
+    def _is_wild(self, d: DimLike) -> bool:
+        return not isinstance(d, int) and not self.wild.isdisjoint(symbols(d))
 
     def store(self, memory: Memory, index: Index, value: Scalar) -> None:
         value = self.builder.cast(value, memory.buffer.dtype)
@@ -156,7 +167,10 @@ class Evaluator:
         b = self.builder
         index = b.cast(value, dtypes.I64)
         inside = b.cmp("lt", b.cast(index, dtypes.U64), b.cast(self.dim(size), dtypes.U64))
-        return self.bind(b.select(inside, index, Const(0, dtypes.I64)))
+        found = self.bind(b.select(inside, index, Const(0, dtypes.I64)))
+        if not isinstance(found, int) and not self.low.graph.facts.is_lt(0, size):
+            self.wild.update(symbols(found))
+        return found
 
     def bind(self, value: Operand) -> DimLike:
         """An integer scalar as a dim."""

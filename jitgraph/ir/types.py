@@ -122,6 +122,24 @@ class TensorType:
         return f"np.{name}" if self.kind == "np_scalar" else self.kind
 
 
+def same_layout(a: TensorType, b: TensorType) -> bool:
+    """Whether two arrays of one shape lie alike in memory: nobody sees where an axis of size 1 stands."""
+    return a.layout == b.layout or (1 in a.shape and _without_ones(a) == _without_ones(b))
+
+
+def _without_ones(t: TensorType) -> tuple[object, ...]:
+    """The layout without the axes of size 1; a break at one of them is one at the axis around it."""
+    order: list[int] = []
+    broken: set[int] = set()
+    for position, axis in enumerate(t.layout.order):
+        if t.shape[axis] != 1:
+            order.append(axis)
+        if order and position in t.layout.breaks:
+            broken.add(order[-1])
+    moving = set(order)
+    return order, broken, moving.intersection(t.layout.negative), moving.intersection(t.layout.zero), t.layout.unaligned
+
+
 def python_type(kind: Kind) -> TensorType:
     """The type of a Python number: `py_int` is held as int64, `py_float` as float64."""
     return TensorType(_PYTHON_DTYPES[kind], (), kind)

@@ -7,7 +7,8 @@
 4. ORDERED ops have an `order` that increases along their block.
 5. Each symbol is declared and bound where it is used: by an argument, a loop around, or an earlier op in scope.
 6. Operand and result types are what the record's type rule says (layouts of results are the capture's choice).
-7. Regions fit their op: arguments, yields, operands and results of `for`, `while`, `cond`, `kernel` agree in type.
+7. Regions fit their op: arguments, yields, operands and results of `for`, `while`, `cond`, `kernel` agree in type (in
+   layout but for axes of size 1).
 8. A `kernel` sees nothing but its arguments, and holds no ordered, opaque or control op.
 9. A view or write map fits its base: one entry an axis, inside the base as far as can be proven. Where a size turns
    out to be 0, what accesses an element stands behind a check that fails or in a loop without turns.
@@ -26,7 +27,7 @@ from jitgraph.ir.dims import Dim, DimLike, as_symbol, substitute, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import Trait
 from jitgraph.ir.printer import print_with_lines, type_text
-from jitgraph.ir.types import IndexMap, TensorType
+from jitgraph.ir.types import IndexMap, TensorType, same_layout
 
 #: Ops whose types and regions are checked here rather than by their record's type rule.
 STRUCTURED = frozenset(["for", "while", "cond", "kernel", "yield", "return", "view", "write", "host_call"])
@@ -222,7 +223,7 @@ class _Verifier:
             and a.kind == b.kind
             and a.ndim == b.ndim
             and all(self.same_dim(x, y) for x, y in zip(a.shape, b.shape, strict=True))
-            and (not layout or a.layout == b.layout)
+            and (not layout or same_layout(a, b))
         )
 
     def agree(self, op: Op, what: str, values: Sequence[Value], types: Sequence[Value]) -> None:

@@ -110,9 +110,9 @@ define(
 
 
 def _scaled_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-    """An array of one or two axes and a number of its dtype give an array in C order."""
-    x, y = types
-    return Signature((x.dtype, x.dtype), (TensorType(x.dtype, x.shape),))
+    """An array of at most two axes and a number of its dtype give an array in C order, or a number."""
+    x, _ = types
+    return Signature((x.dtype, x.dtype), (TensorType(x.dtype, x.shape, "array" if x.shape else "np_scalar"),))
 
 
 def _scaled_jvp(b: Any, tangents: Any, y: Any, x: Any, number: Any) -> Any:

@@ -9,6 +9,7 @@ as nothing visible has been written, else it raises.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
@@ -55,6 +56,9 @@ REFUSED_MODULES: Final[dict[str, str]] = {
     "numpy.rec": "records",
     "numpy.ctypeslib": "memory of other libraries",
 }
+#: Functions to the argument (its place and name) whose value a result's size follows from.
+SIZED_BY: Final[dict[Any, tuple[int, str]]] = {np.polyfit: (2, "deg")}
+
 #: Functions that return real arrays or complex ones, as the data has it.
 DATA_DTYPE: Final[set[Any]] = {np.linalg.eig, np.linalg.eigvals, np.roots, np.poly}
 register_leaf(TensorType)
@@ -324,6 +328,11 @@ def call_numpy(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwargs: Any
     """A call of a function of `TABLE`; its result goes to `out` if there is one."""
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
+    at, name = SIZED_BY.get(fn, (len(args), ""))
+    if at < len(args) and type(args[at]) is Tensor:
+        args = (*args[:at], operator.index(args[at]), *args[at + 1 :])
+    elif type(kwargs.get(name)) is Tensor:
+        kwargs[name] = operator.index(kwargs[name])
     if fn in DATA_DTYPE and mode.can_rerun():
         result = _real_or_complex(mode, fn, args, kwargs)
     else:

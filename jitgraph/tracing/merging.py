@@ -16,7 +16,7 @@ from jitgraph.ir.dims import DimLike, substitute, symbols
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.transform import bound_symbols, dims_of_attr
-from jitgraph.ir.types import IndexMap, Kind, TensorType, c_layout, python_type, scalar_type
+from jitgraph.ir.types import IndexMap, Kind, TensorType, c_layout, python_type, same_layout, scalar_type
 from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
@@ -148,7 +148,7 @@ def join(mode: CaptureMode, a: TensorType, b: TensorType) -> TensorType | None:
         dtype = a.dtype if a.dtype == b.dtype else _wider(a.dtype, b.dtype)
         if dtype is None:
             return None
-        layout = a.layout if a.layout == b.layout and a.layout.is_dense else c_layout(a.ndim)
+        layout = a.layout if same_layout(a, b) and a.layout.is_dense else c_layout(a.ndim)
         return TensorType(dtype, a.shape, "array", layout)
     if a.is_python and b.is_python:
         if a.kind not in _RANK or b.kind not in _RANK:
@@ -200,7 +200,7 @@ def convert(mode: CaptureMode, value: Value, to: TensorType) -> Value:
         return value
     if have.dtype != to.dtype:
         value = apply(REGISTRY["cast"], value, dtype=to.dtype)[0]
-    if value.type.layout != to.layout:
+    if not same_layout(value.type, to):
         order = to.layout.order
         moved = apply(REGISTRY["view"], value, map=IndexMap.permute(value.type.shape, order))[0]
         copy = apply(REGISTRY["copy"], moved, order="C")[0]

@@ -122,10 +122,11 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _times_number(x: Tensor, y: Tensor) -> Tensor:
-    """A product one of whose operands has no axes: NumPy hands those of at most two axes to BLAS, all others it multiplies."""
+    """A product with a number: NumPy hands those of at most two axes to BLAS, all others it multiplies."""
     array, number = (x, y) if x.type.shape else (y, x)
     dtype = np.result_type(x.type.dtype, y.type.dtype)
-    if array.type.ndim not in (1, 2) or dtype.kind not in "fc" or dtype == np.float16:
+    real = dtype.kind == "f" and dtype != np.float16
+    if array.type.ndim > 2 or not (dtype.kind == "c" or (real and array.type.shape)):
         return multiply(x, y)  # type: ignore[no-any-return]
     return apply(R("scaled"), cast(array, dtype), cast(number, dtype))  # type: ignore[no-any-return]
 
