@@ -52,6 +52,8 @@ class TraceMode:
     """
 
     name = "trace"
+    #: Whether arrays that NumPy makes of static values are traced from the start.
+    lifts: bool = False
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -118,6 +120,14 @@ class TraceMode:
         if kept is None or results[0].type.kind != "array":
             return results
         return self.builder.apply(REGISTRY["cast"], results[0], dtype=kept)
+
+    def no_data(self) -> NoReturn:
+        """The data of a traced Tensor are asked for."""
+        raise errors.InternalError("a traced Tensor has no data")
+
+    def lifted(self, made: Any) -> Any:
+        """What NumPy made of static values, as a traced array."""
+        return made
 
     def native(self, value: Value) -> Value:
         """The value in the machine's byte order."""

@@ -535,7 +535,9 @@ def read(x: Tensor) -> Any:
     block = mode.builder.block if mode.name == "trace" else None  # type: ignore[attr-defined]
     seen = x._seen
     if seen is not None and seen[0] is value and seen[1] is block:
-        return seen[2]
+        made = None if block is None else seen[2].producer
+        if made is None or made.block is not None:  # else the op was undone
+            return seen[2]
     if value is None:
         viewed = mode.dim_value(x._dim)  # type: ignore[attr-defined]
     else:
@@ -556,7 +558,7 @@ def plain(x: Any) -> Any:
     if mode.name == "tape":
         return mode.data(read(x))  # type: ignore[attr-defined]
     if mode.name == "trace":
-        raise errors.InternalError("a traced Tensor has no data")
+        mode.no_data()  # type: ignore[attr-defined]
     return read(x)
 
 

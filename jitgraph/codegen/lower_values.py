@@ -130,16 +130,17 @@ class Evaluator:
 
     def load(self, memory: Memory, index: Index) -> Any:
         at = memory.index(index)
-        if self.wild and memory.map is not None:
-            at = tuple(
-                self.within(self.dim(d), n) if self._is_wild(d) else d
-                for d, n in zip(at, memory.buffer.shape, strict=True)
-            )
+        if self.wild:
+            sizes = memory.buffer.shape
+            at = tuple(self.within(self.dim(d), n) if self._leaves(d) else d for d, n in zip(at, sizes, strict=True))
         buffer, at = simplify_index(memory.buffer, at)
         return self.frame.emit_load(self.frame.buffer(buffer), at)
 
-    def _is_wild(self, d: DimLike) -> bool:
-        return not isinstance(d, int) and not self.wild.isdisjoint(symbols(d))
+    def _leaves(self, d: DimLike) -> bool:
+        """Whether an index may lie outside, as one of `wild` was shifted or scaled."""
+        if isinstance(d, int) or self.wild.isdisjoint(found := symbols(d)):
+            return False
+        return len(found) > 1 or d != symbol(next(iter(found)))
 
     def store(self, memory: Memory, index: Index, value: Scalar) -> None:
         value = self.builder.cast(value, memory.buffer.dtype)

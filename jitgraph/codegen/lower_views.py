@@ -134,6 +134,8 @@ def axis_groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]]:
 def reindex(index: tuple[DimLike, ...], shape: Shape, to: Shape) -> tuple[DimLike, ...]:
     """The index into an array of shape `to` of the element at `index` of its C-order reshape to `shape`."""
     found: list[DimLike] = [0] * len(to)
+    if 0 in to:
+        return tuple(found)  # there is no element
     groups = axis_groups(shape, to)
     for source, target in groups:
         if not target:

@@ -205,4 +205,5 @@ def _rounded(exact: Fraction, dtype: np.dtype) -> float:
         value = math.ldexp(scaled, exponent)
     except OverflowError:
         value = math.inf
-    return math.copysign(value if value <= float(limit.max) else math.inf, exact)
+    value = value if value <= float(limit.max) else math.inf
+    return -value if exact < 0 else value  # no `copysign`: `exact` may be no float

@@ -187,8 +187,10 @@ class _Decisions:
     lifted: set[str] = field(default_factory=set)
     fixed: set[str] = field(default_factory=set)
     settled: set[Any] = field(default_factory=set)
+    lifts: bool = False
 
     def add(self, restart: Restart) -> None:
+        self.lifts = self.lifts or restart.lifts
         if restart.static_leaf >= 0:
             self.static_leaves.add(restart.static_leaf)
         if restart.settle is not None:
@@ -236,6 +238,7 @@ class _Capture:
         self.mode.outside = self.outside
         self.mode.path = path
         self.mode.settled = decisions.settled
+        self.mode.lifts = decisions.lifts
         limit = config.unroll_limit if options.unroll_limit is None else options.unroll_limit
         self.tracer = Tracer(self.mode, self.outside, limit)
         self.sizes = 0

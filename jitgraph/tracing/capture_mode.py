@@ -139,6 +139,11 @@ class CaptureMode(TraceMode):
             floating.check(self, defn, values, results)
         return results
 
+    def lifted(self, made: Any) -> Any:
+        if isinstance(made, np.ndarray) and made.dtype.kind in "biufc" and made.dtype.isnative:
+            return self.outside.constant(made, "array")
+        return type(made)([self.lifted(x) for x in made]) if type(made) in (tuple, list) else made
+
     def fail(self, what: str, remedy: str = "") -> NoReturn:
         raise errors.TraceError(errors.describe(what, self.locate() or self.definition, remedy=remedy))
 
@@ -387,6 +392,9 @@ class StaleMode(CaptureMode):
     def __getattr__(self, name: str) -> Any:
         self._stale()
 
+    def no_data(self) -> NoReturn:
+        self._stale()
+
     def apply(self, defn: Any, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         self._stale()
 
@@ -407,3 +415,8 @@ def spoil(mode: CaptureMode, storage: Storage, settle: Any, reason: str, remedy:
     """Make every later read or write of `storage` fail, or assume a way through the branch `settle`."""
     storage.mode = StaleMode(mode, settle, reason, remedy)
     storage.value = None
+
+
+def is_spoiled(x: Any) -> bool:
+    """Whether every use of a Tensor fails."""
+    return type(x) is Tensor and type(x._storage.mode) is StaleMode

@@ -15,7 +15,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
-from jitgraph.tracing.capture_mode import frame_of, spoil
+from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact
 from jitgraph.tracing.merging import (
@@ -175,7 +175,8 @@ class Region:
         for name, tree, types, read in self.regions.decided.get(self._key(), ()):
             known = self.names.get(name)
             if known is not None and known.tree == tree:
-                known.types = list(types)
+                if read or known.types == list(types):  # else what it was before need not convert
+                    known.types = list(types)
             elif known is None and all(t is not None for t in types):
                 self._output(name, scope.get(name), tree, list(types), read=read)
 
@@ -192,7 +193,7 @@ class Region:
         """Carry a name with its value from before, if that is something to carry."""
         if type(value) is Maybe and not is_value(value.value):
             value = self.regions.resolve(value)
-        if is_missing(value):
+        if is_missing(value) or any(map(is_spoiled, parts_of(value)[0])):
             return
         is_array = type(value) is Tensor and value.is_traced and value.type.kind == "array"
         if name in self.pinned:
@@ -224,7 +225,7 @@ class Region:
         inits: list[Any] = [None] * len(types)
         if not is_missing(before) and old_tree == tree and len(old) == len(types):
             for k, t in enumerate(types):
-                have = carried_type(old[k])
+                have = None if is_spoiled(old[k]) else carried_type(old[k])
                 joined = None if t is None or have is None else join(self.mode, have, t)
                 if joined is not None:
                     inits[k], types[k] = old[k], joined

@@ -215,6 +215,7 @@ class Members:
                 self.call(method, owner, index, value)
                 return
             if isinstance(owner, np.ndarray):
+                self.outside.before_write(owner)
                 owner = self.outside.known_array(owner)
         if type(value) is Poison:
             value.fail()

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
+import numpy as np
+
 from jitgraph.ir.graph import Value
 from jitgraph.tensor import Tensor
 from jitgraph.tracing import control_flow, entrust, kinds, texts
@@ -115,6 +117,8 @@ class Operators(Members):
 
     def augmented(self, name: str, a: Any, b: Any) -> Any:
         a = self.use(a)
+        if isinstance(a, np.ndarray):
+            a = self.outside.before_write(a)
         kind = type(a)
         if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
             a, b = kinds.operands(self.mode, name, (a, b))

@@ -59,6 +59,7 @@ from jitgraph.tracing.kinds import Boxed, tag_of
 from jitgraph.tracing.leaves import is_container_class, is_plain_class, leaf_type
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.restart import Restart
+from jitgraph.tracing.restart import Restart
 
 _ATOMS = (ModuleType, BuiltinFunctionType, type)
 _MAPPINGS = (dict, OrderedDict, defaultdict)
@@ -586,6 +587,26 @@ class Outside:
         if known is not None and id(array) not in self.made:
             self.foreign(array)
         return known[1] if known is not None else self.constant(array, "array")
+
+    def before_write(self, array: Any) -> Any:
+        """What stands for an ndarray that is about to be written to: its Tensor, if it has one.
+
+        Raises:
+            Restart: it is written in a loop or a branch, which is traced once and runs as often as the data say.
+            TraceError: it is written there, and no function of NumPy made it.
+        """
+        if type(array) is Tensor:  # it says of itself that it is an ndarray
+            return array
+        if id(array) in self.arrays:
+            return self.known_array(array)
+        if len(self.mode.blocks) > 1:
+            if not self.mode.lifts:
+                raise Restart(lifts=True)
+            self.mode.fail(
+                "an array that was made while tracing is written in a loop or a branch on traced values",
+                "make a traced array of it first: np.array(x).",
+            )
+        return array
 
     def constant(self, array: np.ndarray, name: str) -> Tensor:
         """An array that was made of static values while tracing."""

@@ -6,6 +6,7 @@ that were written get back the version from before; the region's driver decides 
 
 from __future__ import annotations
 
+import opcode
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -343,8 +344,12 @@ def is_the_users(error: Exception) -> bool:
     tb = error.__traceback__
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
-    ours = tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("jitgraph.")
-    return not ours or isinstance(error, ArithmeticError | ValueError | IndexError | NameError | NotImplementedError)
+    if tb is None or not tb.tb_frame.f_globals.get("__name__", "").startswith("jitgraph."):
+        return True
+    if isinstance(error, ArithmeticError | ValueError | IndexError | NameError | NotImplementedError):
+        return True
+    # NumPy's own error, raised here on purpose (`len` of an array without axes), is a `raise`; a fault in here is none
+    return isinstance(error, TypeError | AttributeError) and tb.tb_frame.f_code.co_code[tb.tb_lasti] == _RAISE
 
 
 def splice(source: Block, target: Block) -> None:
@@ -366,6 +371,7 @@ def is_cheap(block: Block, limit: int = 6) -> bool:
 
 #: As many values as a failed check reports.
 _MOST_VALUES = 4
+_RAISE = opcode.opmap["RAISE_VARARGS"]
 _SHOWN = re.compile("\x01(\\d+):([^\x01]*)\x01")
 
 

@@ -13,8 +13,11 @@ class Restart(BaseException):  # no error: the trace begins anew, knowing more; 
         lift: path of a Python number outside that the function also stores: a hidden argument instead of a guard.
         fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
         settle: a branch (see `Regions.settled`) whose sides do not fit one graph: one of them is assumed.
+        lifts: an array that NumPy made of static values is written in a loop or branch: such arrays are traced.
     """
 
-    def __init__(self, static_leaf: int = -1, lift: str = "", fix: str = "", settle: Any = None) -> None:
+    def __init__(
+        self, static_leaf: int = -1, lift: str = "", fix: str = "", settle: Any = None, lifts: bool = False
+    ) -> None:
         super().__init__(static_leaf, lift, fix)
-        self.static_leaf, self.lift, self.fix, self.settle = static_leaf, lift, fix, settle
+        self.static_leaf, self.lift, self.fix, self.settle, self.lifts = static_leaf, lift, fix, settle, lifts

@@ -569,19 +569,17 @@ class _Rewriter(ast.NodeTransformer):
             return node
         info = self._loop_info(node)
         s, element = self._fresh("loop"), self._fresh("element")
+        bind = at(ast.Assign(targets=[node.target], value=_name(element, node.target)), node.target)
         if info.break_flag:  # turns after a traced break do nothing
             stop = at(ast.UnaryOp(op=ast.Not(), operand=_name(info.break_flag, node)), node)
-            guard = _if(stop, node.body, place=node)
+            guard = _if(stop, [bind, *node.body], place=node)
             setattr(
                 guard, LIVE, Live(frozenset(info.head) | frozenset(info.after) | cast("Live", getattr(node, LIVE)).head)
             )
-            node.body = [guard]
-        target = self._target(node.target, after)
-        body = [
-            at(ast.Assign(targets=[target], value=_name(element, node.target)), node.target),
-            *after,
-            *self.inner(node.body, 2),
-        ]
+            body = self.inner([guard], 2)
+        else:
+            bind.targets = [self._target(node.target, after)]
+            body = [bind, *after, *self.inner(node.body, 2)]
         turn: list[ast.stmt] = [
             _if(
                 _attribute(s, "traced", node),

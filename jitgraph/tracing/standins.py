@@ -43,6 +43,9 @@ _IMPURE_PARTS: Final = ("random",)
 _IMPURE_BUILTINS: Final = frozenset({"open", "input", "breakpoint", "compile", "__import__", "exit", "quit"})
 #: C functions that call their first argument.
 _HIGHER_ORDER: Final = frozenset({map, filter, functools.reduce, sorted})
+#: What writes to its first argument, and methods of arrays that write to them.
+_WRITING: Final = frozenset(map(id, (np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal)))
+_WRITING_METHODS: Final = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "byteswap"})
 _lru_wrapper: Final = type(functools.lru_cache(lambda: None))
 
 
@@ -73,6 +76,8 @@ class Tracer(Operators):
     # --- calls
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if id(f) in _WRITING or "out" in kwargs:
+            args, kwargs = self._written(f, args, kwargs)
         if args and id(f) in entrust.BY_ID:
             result = entrust.dunder(self, f, args, kwargs)
             if result is not NotImplemented:
@@ -100,8 +105,13 @@ class Tracer(Operators):
         return self._call_other(f, args, kwargs)
 
     def method(self, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        if id(owner) in self.outside.arrays and isinstance(owner, np.ndarray):
-            owner = self.outside.known_array(owner)
+        if isinstance(owner, np.ndarray):
+            if name in _WRITING_METHODS:
+                owner = self.outside.before_write(owner)
+            elif id(owner) in self.outside.arrays and type(owner) is not Tensor:
+                owner = self.outside.known_array(owner)
+        elif name == "at" and type(owner) is np.ufunc and args and isinstance(args[0], np.ndarray):
+            args = (self.outside.before_write(args[0]), *args[1:])
         if type(owner) is Tensor:
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
                 owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
@@ -110,6 +120,17 @@ class Tracer(Operators):
         if type(owner) is effects.Made:
             return effects.draw(self, owner, name, args, kwargs)
         return self.call(self.attr(owner, name), *args, **kwargs)
+
+    def _written(self, f: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Arguments of a function that writes to its first one or to `out`, ndarrays among these made Tensors."""
+        if id(f) in _WRITING and args and isinstance(args[0], np.ndarray):
+            args = (self.outside.before_write(args[0]), *args[1:])
+        out = kwargs.get("out")
+        if isinstance(out, np.ndarray):
+            kwargs["out"] = self.outside.before_write(out)
+        elif isinstance(out, tuple):
+            kwargs["out"] = tuple([self.outside.before_write(x) if isinstance(x, np.ndarray) else x for x in out])
+        return args, kwargs
 
     def _call_function(self, f: FunctionType, args: Any, kwargs: Any) -> Any:
         special = self._special(f, args, kwargs) if f.__dict__ else NotImplemented

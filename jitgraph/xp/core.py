@@ -172,8 +172,10 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
                 if inner is not None:
                     mode = inner
             if mode is None:
-                if not creates or current_mode() is None:
-                    return call_numpy(original, label, args, kwargs, tensors=False)
+                tracing = current_mode()
+                if not creates or tracing is None:
+                    made = call_numpy(original, label, args, kwargs, tensors=False)
+                    return tracing.lifted(made) if isinstance(tracing, TraceMode) and tracing.lifts else made
             elif mode is EAGER and not views and not (creates and current_mode() is not None):
                 return call_numpy(original, label, args, kwargs, tensors=True)
             try:

@@ -131,28 +131,28 @@ def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> 
     return full_of(mode, value, sizes, wanted, "F" if fortran and len(sizes) == t.ndim else "C")
 
 
-@numpy_function(np.zeros_like, views=True)
+@numpy_function(np.zeros_like, views=True, creates=True)
 def zeros_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
     return _like(a, 0, dtype, order, shape, "zeros_like")
 
 
-@numpy_function(np.ones_like, views=True)
+@numpy_function(np.ones_like, views=True, creates=True)
 def ones_like(
     a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
     return _like(a, 1, dtype, order, shape, "ones_like")
 
 
-@numpy_function(np.empty_like, views=True)
+@numpy_function(np.empty_like, views=True, creates=True)
 def empty_like(
     prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
     return _like(prototype, 0, dtype, order, shape, "empty_like")
 
 
-@numpy_function(np.full_like, views=True)
+@numpy_function(np.full_like, views=True, creates=True)
 def full_like(
     a: Any,
     fill_value: Any,

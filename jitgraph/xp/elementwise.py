@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.builder import Undecided
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, apply, lift, mode_of, plain
@@ -176,7 +177,24 @@ def _into_loop(x: Tensor, dtype: np.dtype) -> Tensor:
     mode = x._storage.mode
     if x.type.kind == "py_int" and dtype.kind in "iu" and isinstance(mode, TraceMode):
         mode.check_fits(lift(mode, x), dtype)
+    if x.type.layout.zero and x.type.dtype != dtype and isinstance(mode, TraceMode):
+        return _cast_repeated(mode, x, dtype)
     return cast(x, dtype)  # type: ignore[no-any-return]
+
+
+def _cast_repeated(mode: TraceMode, x: Tensor, dtype: np.dtype) -> Tensor:
+    """A broadcast operand as one of another dtype: NumPy casts in its buffer, so that the result lies as without it."""
+    from jitgraph.xp.shape import broadcast_to
+
+    repeated = x.type.layout.zero
+    try:
+        known = all(mode.decide("<=", 1, x.type.shape[axis]) for axis in repeated)
+    except Undecided:
+        known = False
+    if not known:
+        return cast(x, dtype)  # type: ignore[no-any-return]
+    once = x[tuple([slice(0, 1) if axis in repeated else slice(None) for axis in range(x.type.ndim)])]
+    return broadcast_to(cast(once, dtype), x.type.shape)  # type: ignore[no-any-return]
 
 
 def select_into(result: Tensor, where_: Any, out: Any, casting: str = "same_kind") -> Tensor:

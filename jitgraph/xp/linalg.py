@@ -17,6 +17,7 @@ from jitgraph.xp.core import (
     array_tensor,
     axes_of,
     axis_of,
+    as_kind,
     cast,
     deliver,
     mode_in,
@@ -113,7 +114,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     if not x.type.shape or not y.type.shape:
         return deliver(_times_number(x, y), out)
     if x.type.ndim <= 2 and y.type.ndim <= 2:
-        made = product_of(*_for_blas(x, y), "dot")
+        made = _single(x, y) if _are_single(x, y) else product_of(*_for_blas(x, y), "dot")
         return made if deliver(made, out) is made or not made.type.shape else out
     if y.type.ndim <= 2:
         return deliver(product_of(x, y, "dot"), out)
@@ -121,14 +122,30 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     return deliver(_contract(x, moveaxis(y, ndim - 2, 0), 1), out)
 
 
-def _times_number(x: Tensor, y: Tensor) -> Tensor:
-    """A product with a number: NumPy hands those of at most two axes to BLAS, all others it multiplies."""
-    array, number = (x, y) if x.type.shape else (y, x)
+def _are_single(x: Tensor, y: Tensor) -> bool:
+    """Whether both are one number, of a dtype that NumPy hands to BLAS."""
     dtype = np.result_type(x.type.dtype, y.type.dtype)
+    return dtype.kind in "fc" and dtype != np.float16 and all(d == 1 for d in (*x.type.shape, *y.type.shape))
+
+
+def _single(x: Tensor, y: Tensor) -> Tensor:
+    """`dot` of two single numbers: a product and no sum, which would lose the sign of a zero."""
+    dtype = np.result_type(x.type.dtype, y.type.dtype)
+    a, b = (as_kind(reshape_to(cast(v, dtype), ()), "np_scalar") for v in (x, y))
+    made: Tensor = apply(R("mul"), a, b)
+    ndim = x.type.ndim + y.type.ndim - 2
+    return reshape_to(array_tensor(made), (1,) * ndim) if ndim else made
+
+
+def _times_number(x: Tensor, y: Tensor) -> Tensor:
+    """A product with a number: NumPy casts both, hands those of at most two axes to BLAS, all others it multiplies."""
+    dtype = np.result_type(x.type.dtype, y.type.dtype)
+    x, y = cast(x, dtype), cast(y, dtype)
+    array, number = (x, y) if x.type.shape else (y, x)
     real = dtype.kind == "f" and dtype != np.float16
     if array.type.ndim > 2 or not (dtype.kind == "c" or (real and array.type.shape)):
         return multiply(x, y)  # type: ignore[no-any-return]
-    return apply(R("scaled"), cast(array, dtype), cast(number, dtype))  # type: ignore[no-any-return]
+    return apply(R("scaled"), array, number)  # type: ignore[no-any-return]
 
 
 def _for_blas(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -170,6 +187,8 @@ def inner(a: Any, b: Any, /) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
         return _times_number(x, y)
+    if x.type.ndim <= 2 and y.type.ndim <= 2 and _are_single(x, y):
+        return _single(x, y)
     if x.type.ndim == y.type.ndim == 1:
         return product_of(*_for_blas(x, y), "inner")
     return _contract(x, moveaxis(y, -1, 0), 1)

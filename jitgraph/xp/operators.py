@@ -379,9 +379,16 @@ def power(a: Any, b: Any) -> Any:
     dtype = loop_dtypes("power", np.power, tuple(dtype_code(x) for x in (base.type, t)))[0]
     shorts = _short_cuts(dtype, t.kind) if t.dtype.kind != "c" else {}
     if exponent is None and shorts:
-        return _run_time_power(cast(base, dtype), b, shorts)
+        return _run_time_power(_for_ufunc(base, dtype), b, shorts)
     short = shorts.get(float(exponent)) if shorts and not isinstance(exponent, complex) else None
-    return ufunc_power(a, b) if short is None else apply(R(short), cast(base, dtype))
+    return ufunc_power(a, b) if short is None else apply(R(short), _for_ufunc(base, dtype))
+
+
+def _for_ufunc(x: Tensor, dtype: np.dtype) -> Tensor:
+    """`x` as a ufunc casts it on the way: broadcast axes stay broadcast."""
+    from jitgraph.xp.reductions import converted
+
+    return converted(x, dtype)
 
 
 def _run_time_power(base: Tensor, exponent: Tensor, shorts: dict[float, str]) -> Any:

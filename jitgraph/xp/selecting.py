@@ -98,7 +98,11 @@ def _require_elements(mode: Mode, size: DimLike, index: Tensor) -> None:
         if not mode.decide("==", size, 0) or mode.decide("==", product(index.type.shape), 0):
             return
     except Undecided:
-        return  # the check of the indices finds it
+        assert isinstance(mode, TraceMode)
+        some = mode.compare("ne", size, 0)
+        none = mode.compare("eq", product(index.type.shape), 0)
+        mode.check(mode.any_of(some, none), "IndexError", _NOTHING_TO_TAKE)
+        return
     raise errors.IndexingError(_NOTHING_TO_TAKE)
 
 

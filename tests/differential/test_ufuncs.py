@@ -235,6 +235,35 @@ EDGES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
+_NONE, _SOME = np.array([], int), np.array([3, 0, 2])
+_ODD = np.array([True, False, True])
+#: Functions, each with the calls to make of it.
+NEGATIVE_POWERS: dict[str, tuple[Any, list[tuple[Any, ...]]]] = {
+    "known": (lambda x: x**-2, [(_SOME,), (_NONE,), (np.zeros((0, 2), "i1"),), (np.zeros((2, 0), "?"),), (np.array(2),), (np.int64(2),)]),
+    "data": (
+        lambda x, y: x**y,
+        [(_SOME, -2), (_NONE, -2), (_SOME, 2), (_NONE, np.int64(-2)), (_NONE, np.array(-1)), (_NONE[:, None], _SOME - 2), (3, _NONE),
+         (np.int64(3), np.int64(-1)), (np.array(3), np.array(-1)), (_NONE.astype("u1"), -1)],
+    ),
+    "of a size that is data": (lambda x, m: x[m] ** -1, [(_SOME, _ODD), (_SOME, _ODD & False)]),
+    "asked for": (
+        lambda x, y, m: np.power(x, y, where=m, out=np.zeros(3, int)),
+        [(_SOME, np.array([1, -1, 2]), _ODD), (_SOME, np.array([1, -1, 2]), ~_ODD), (_SOME, -1, _ODD & False), (_SOME, -1, _ODD)],
+    ),
+    "known, asked for": (lambda x, m: np.power(x, -1, where=m, out=x.copy()), [(_SOME, _ODD & False), (_SOME, _ODD)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEGATIVE_POWERS)
+def test_negative_powers_raise_where_there_is_an_element(name: str) -> None:
+    f, calls = NEGATIVE_POWERS[name]
+    jitted = jg.jit(f)
+    outcomes = [(outcome(f, *args), outcome(jitted, *args)) for args in calls]
+    for args, (expected, found) in zip(calls, outcomes, strict=True):
+        assert_same(found, expected, f"{name} {args}")
+    assert {isinstance(expected, ValueError) for expected, _ in outcomes} == {True, False}
+
+
 @pytest.mark.parametrize("name", EDGES)
 def test_edges_of_integers(name: str) -> None:
     f, args = EDGES[name]

@@ -79,6 +79,35 @@ def test_writes(name):
     check(*write_cases.CASES[name])
 
 
+def by_mask(x, v):
+    x[x > 0] = v[v > 5]
+
+
+def by_mask_part(x, v):
+    x[x > 0] = v[3:]
+
+
+def by_mask_twice(x, v):
+    y = x[x > -1]
+    y[y > 0] = v[v > 5]
+    return y
+
+
+@pytest.mark.parametrize("function", [by_mask, by_mask_part, by_mask_twice])
+def test_one_value_or_as_many_as_a_mask_chooses(function):
+    jitted = jg.jit(function)
+    kinds = set()
+    for v in ([6.0, 7, 8, 9, 10, 11], [9.0, 1, 1, 8], [1.0, 1, 1, 6], [1.0, 1, 2], [6.0, 6, 6, 1, 2]):
+        for x in (np.arange(-1.0, 4), np.arange(-1.0, 2), np.arange(-3.0, 0), np.zeros(0)):
+            mine, theirs = (x.copy(), np.array(v)), (x.copy(), np.array(v))
+            (error, result), (found_error, found) = run(function, mine), run(jitted, theirs)
+            assert isinstance(found_error, type(error)), (error, found_error)
+            assert difference(result, found) == ""
+            assert difference(mine, theirs) == ""
+            kinds.add(type(error))
+    assert kinds == {type(None), ValueError}
+
+
 def flat_every_other(x):
     f = x.reshape(-1)
     f[::2] = 0

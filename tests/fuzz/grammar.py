@@ -10,7 +10,7 @@ from __future__ import annotations
 #: Features that some parts of the package may lack; `python -m tests.fuzz.run --with name,name` adds them.
 FEATURES = ("complex", "float16", "swapped", "zero_sums", "where_sums")
 #: Those drawn unless told otherwise.
-DEFAULT_FEATURES: frozenset[str] = frozenset()
+DEFAULT_FEATURES: frozenset[str] = frozenset({"complex", "float16", "swapped", "zero_sums"})
 
 Alternatives = tuple[tuple[float, str], ...]
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.accidents import WATCHERS, Refused, check_product, check_target, watched
 from tests.fuzz.arguments import FLOATS, INTEGERS, LAYOUTS, SIZE_NAMES, SIZES, Argument, Sizes, fits, make_arguments
 from tests.fuzz.grammar import DEFAULT_FEATURES, GRAMMAR, HELPERS
 
@@ -71,10 +72,6 @@ def function_of(source: str, filename: str) -> Callable[..., Any]:
     return made
 
 
-class Refused(Exception):  # noqa: N818
-    """A statement is not to be kept."""
-
-
 def _zero_strides(x: Any) -> bool:
     return isinstance(x, np.ndarray) and any(s == 0 and d > 1 for s, d in zip(x.strides, x.shape, strict=True))
 
@@ -115,6 +112,24 @@ def _overlap_guard(function: Any) -> Any:
     return guarded
 
 
+def _product_guard(function: Any) -> Any:
+    """Of `multiply`, `square` and `outer`; their methods are NumPy's."""
+
+    class Guarded:
+        def __call__(self, *operands: Any, out: Any = None, **kwargs: Any) -> Any:
+            if out is not None:
+                check_target(out)
+                kwargs["out"] = out
+            made = function(*operands, **kwargs)
+            check_product(made, *operands)
+            return made
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(function, name)
+
+    return Guarded()
+
+
 class _Checked:
     """`np` while statements are tried: refuses what is not promised."""
 
@@ -129,6 +144,8 @@ class _Checked:
             return _dot_guard(found)
         if name in ("place", "putmask"):
             return _overlap_guard(found)
+        if name in ("multiply", "square", "power", "outer"):
+            return _product_guard(found)
         return _accumulate_guard(found) if name == "cumsum" else found
 
 
@@ -141,8 +158,8 @@ class Generator:
         self.features = features
         self.locals = 0
         self.env: dict[str, Any] = {}
-        self.space: dict[str, Any] = {"np": _Checked(features)}
-        exec(HELPERS, self.space)
+        self.space: dict[str, Any] = {"np": _Checked(features), "watchers": WATCHERS}
+        exec(watched(HELPERS), self.space)
         self.depth = 2
         #: The array written by the statement being drawn, its dtype, and the expression drawn last.
         self.own, self.kind, self.last = "", "c", "0"
@@ -337,7 +354,7 @@ class Generator:
         before = {name: _frozen(x) for name, x in self.env.items()}
         try:
             with np.errstate(all="ignore"):
-                exec(text, self.space, self.env)
+                exec(watched(text), self.space, self.env)
         except Exception:  # noqa: BLE001 - any failure of a tried statement
             self.restore(before)
             return False
@@ -361,7 +378,10 @@ class Generator:
     def block(self, count: int, extra: str = "") -> str:
         """Indented lines of a region, each tried once on a copy of what is known."""
         keep = self.env
-        self.env = copy.deepcopy(self.env)
+        self.env = copy.deepcopy(keep)
+        for name, x in keep.items():  # copies can be written
+            if isinstance(x, np.ndarray):
+                self.env[name].flags.writeable = x.flags.writeable
         lines: list[str] = []
         for _ in range(count * 6):
             if len(lines) >= count:
@@ -527,7 +547,22 @@ class Generator:
             elif len(lines) > 2 and self.chance(0.004) and _compiles(text):
                 lines += text.split("\n")  # an error to compare
                 break
-        return Fuzzed(self.seed, arguments, lines, calls, self.returned())
+        made = Fuzzed(self.seed, arguments, lines, calls, self.returned())
+        made.calls = [sizes for k, sizes in enumerate(calls) if k < 2 or not self.is_refused(made, k)]
+        return made
+
+    def is_refused(self, program: Fuzzed, call: int) -> bool:
+        """Whether a call meets what is not drawn; the first call did not when the program was drawn."""
+        space = {"np": self.space["np"], "watchers": WATCHERS}
+        exec(watched(program.source), space)
+        try:
+            with np.errstate(all="ignore"):
+                space["program"](*program.make(call))
+        except Refused:
+            return True
+        except Exception:  # noqa: BLE001 - an error to compare
+            return False
+        return False
 
     def returned(self) -> str:
         found = [name for name in self.env if name[0] in "vw"]

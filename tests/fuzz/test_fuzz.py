@@ -116,10 +116,43 @@ FAILED = {
     "an empty array to a negative power": (["v = a0[:0] ** -1", "w = np.power(a0[a0 > 300], -2)"], "v, w", [Argument("array", "int64", ("n",), seed=3)]),
     "a negative power that is not asked for": (["v = np.power(a0, a1, where=a1 >= 0, out=np.zeros_like(a0))"], "v", [Argument("array", "int32", ("n",), seed=1), Argument("array", "int32", ("n",), seed=2)]),
     "nothing is taken from an empty array": (["v = np.compress(a1 > 0, a0[:0])"], "v", [_F, _F4]),
+    "a gather from a view that the run finds empty": (["v = a0[np.sum(a0 < 1e9):][np.array([0, 0, 1])]"], "v", [_F]),
+    "nothing is taken from a view that the run finds empty": (["v = np.take(a0[np.sum(a0 < 1e9):], [0, 5], mode='clip')"], "v", [_F]),
     "a read-only array is copied onto itself": (["np.copyto(a0, a0[:])", "np.copyto(a0, a0, where=a0 > 0)"], "a0", [Argument("array", "float64", ("n",), "readonly", 7)]),
     "the imaginary part of a real array": ([], "a0.imag, a0.T.imag, a0[::2].imag", [Argument("array", "float64", ("n", "m"), "F", 8)]),
     "old elements of a strided array are read after a write": (
         ["for i in range(3):", "    v = np.clip(a0, a0, 3)", "    a0[i] = a0[i - 1]"], "v, a0", [Argument("array", "int32", ("n", "1"), "strided", 9)],
+    ),
+    "a name that only an earlier turn binds": (
+        ["for i in range(a0.shape[0]):", "    if a0[i] > np.median(a0):", "        v = a0 * i", "        w = np.int8(3), a0[i]", "        u = a0[1:]"], "v, w, u", [_F],
+    ),
+    "a name that only an earlier turn binds, read in a turn": (
+        ["for i in range(a0.shape[0]):", "    if i > 1:", "        v = a0[i]", "    if i > 3 and a0[i] < v:", "        a0[i] = v"], "v, a0", [_F],
+    ),
+    "a name that only an earlier turn of a while binds": (
+        ["i = 0", "while i < a0.shape[0]:", "    if a0[i] == np.max(a0):", "        v = i", "    i += 1"], "v, i", [_F],
+    ),
+    "a matrix in another order times a number": ([], "np.dot(a0, 4.5), np.inner(np.float32(-1), a0.T), np.dot(a0[::-1], 0)", [Argument("array", "float64", ("n", "m"), "F", 8)]),
+    "short cuts of powers of broadcast integers": ([], "a0 ** 2.0, a0.T ** 0.5, a0 ** a1", [Argument("array", "int32", ("n", "m"), "broadcast", 8), Argument("float", seed=3)]),
+    "an error of a test that is not reached": (["v = 0", "if np.sum(a0) < -1e9 and len(a1) > 2:", "    v = 1"], "v", [_F, Argument("array", "float64", (), seed=2)]),
+    "an array of static values is written in loops and branches": (
+        ["v, w, u = np.repeat(1.0, 2), np.roll(3, 1), np.full_like(np.float64(1), 1)", "t = v", "for i in range(a0.shape[0]):", "    v += 1", "    np.add(w, i, out=w)",
+         "    if a0[i] > 1:", "        u.fill(7)", "        v[0] = i"], "v, w, u, t", [_F],
+    ),
+    "what breaks a loop that is unrolled keeps its variable": (
+        ["for i in range(3):", "    if a0[i] > np.median(a0):", "        break", "for k, x in enumerate(a0[:3]):", "    if x < np.median(a0):", "        break"], "i, k, x", [_F],
+    ),
+    "a number before a loop, an array behind it, in another loop": (
+        ["for k in range(10):", "    v = 0", "    for r in a0:", "        v = r * 2"], "v", [_F2],
+    ),
+    "a view in the test of a while whose first turn stands in front": (
+        ["v, w = a0[::2], 0", "while w < 3 and np.sum(v) < 1e6:", "    for i in range(len(v) - 99, 0, -1):", "        v = 1", "    w += 1"], "v, w", [_F],
+    ),
+    "a broadcast operand in another dtype": (
+        [], "np.fmax(a0, 0.0, dtype=np.float64), np.add(a0, a0.T, dtype=np.float64)", [Argument("array", "int64", ("n", "n"), "broadcast", 3)],
+    ),
+    "an axis of size 1 among others": (
+        ["if np.sum(a0) < 1e9 and len(a0) > 2:", "    v = np.sort(a0[::-1, None])"], "v", [Argument("array", "float64", ("m", "n"), "F", 8)],
     ),
 }  # fmt: skip
 
@@ -138,6 +171,9 @@ def test_programs_that_failed(name: str) -> None:
     [
         (["for i in range(a0.shape[0]):", "    v = a0[:i] * 1"], "size of v is known only within a turn of the loop"),
         (["v = a0", "for i in range(12):", "    if a0[i - 12] > 0:", "        v = a0 > 1"], "if the test at line"),
+        (["for i in range(a0.shape[0]):", "    if a0[i] > a1:", "        v = a0[i:]"], "size of v is known only within a turn"),
+        (["v, w = a0 + 1, a0 + 2", "for i in range(12):", "    if a0[i] > a1:", "        w = a0 * i", "        v = w", "w[0] = 9"], "may share memory|may be one of two"),
+        (["v, w = a0 + 1, a0 + 2", "for i in range(12):", "    if a0[i] > a1:", "        w = a0 * i", "        v = w", "    w[0] = 9"], "may share memory|may be one of two"),
     ],
 )
 def test_what_no_graph_can_say_is_refused(lines: list[str], text: str) -> None:

@@ -244,3 +244,35 @@ def test_sizes_that_a_guard_makes_equal_are_equal() -> None:
     verify(parse(text))
     with pytest.raises(VerifyError, match="does not fit the map"):
         verify(parse(text.replace(" if m == n", "")))
+
+
+ELEMENT = """graph @f(%x: f64[n]) -> f64[] where n >= 0, n != 1 if n < {bound} {{
+  %v = view %x {{map = () -> ({at})}} : f64[]
+  %r = copy %v {{order = "C"}} : f64[]
+  return %r {{mutates = []}}
+}}"""
+
+
+def test_elements_of_arrays_that_are_empty_are_never_accessed():
+    """Such an op stands behind a check that fails; in an array with elements the same one is a fault."""
+    verify(parse(ELEMENT.format(bound=1, at=0)))
+    with pytest.raises(VerifyError, match="the map leaves its base"):
+        verify(parse(ELEMENT.format(bound=4, at=3)))
+
+
+AXES = """graph @f(%x: f64[n, 1, m]:strided(order=[2, 0, 1]), %y: f64[n, 1, m]:{layout}, %c: py_bool) -> f64[n, 1, m]:F {{
+  %r = cond %c : f64[n, 1, m]:F () {{
+    %u = copy %x {{order = "K"}} : f64[n, 1, m]:strided(order=[2, 0, 1])
+    yield %u
+  }} () {{
+    %w = copy %y {{order = "K"}} : f64[n, 1, m]:{layout}
+    yield %w
+  }}
+  return %r {{mutates = []}}
+}}"""
+
+
+def test_axes_of_size_one_stand_anywhere():
+    verify(parse(AXES.format(layout="strided(order=[1, 2, 0])")))
+    with pytest.raises(VerifyError, match="invariant 7"):
+        verify(parse(AXES.format(layout="strided(order=[1, 0, 2])")))

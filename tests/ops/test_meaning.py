@@ -152,5 +152,7 @@ def test_fma_rounds_once() -> None:
     assert found[0] == 2.0**-29 + 2.0**-60
     assert (found[1], found[3]) == (-math.inf, math.inf)
     assert found[4] == 2.0**-1074
+    far = np.array([1e200, -1e200])
+    assert S.fma(far, np.array(1e200), np.array(1.0)).tolist() == [math.inf, -math.inf]
     x = np.array([1 + 2.0**-12], np.float32)
     assert S.fma(x, x, np.array([-1.0], np.float32))[0] == np.float32(2.0**-11 + 2.0**-24)

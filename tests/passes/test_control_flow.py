@@ -506,6 +506,43 @@ def test_what_starts_a_storage_stays_in_its_loop() -> None:
     )
 
 
+def test_a_view_behind_a_check_of_its_size_stays_in_its_loop() -> None:
+    """In front of the check it would leave its base."""
+    check_pass(
+        invariant_motion,
+        """
+        graph @f(%x: f64[n], %y: f64[m]) -> f64[n] where n >= 0, n != 1, m >= 0, m != 1, index i >= 0, i <= 2 {
+          %a = for %x {index = i, lower = 0, step = 1, upper = 3} : f64[n] (%b: f64[n]) {
+            %s = dim {value = m} : py_int
+            %t = dim {value = n} : py_int
+            %c = eq %s, %t : py_bool
+            check %c, %s, %t {order = 0, site = 0 ShapeError "sizes {0} and {1} differ"}
+            %v = view %y {map = (d0: n) -> (d0)} : f64[n]
+            %w = view %y {map = (d0: m) -> (d0)} : f64[m]
+            %e = exp %v : f64[n]
+            %r = add %b, %e : f64[n]
+            yield %r
+          }
+          return %a
+        }""",
+        """
+        graph @f(%x: f64[n], %y: f64[m]) -> f64[n] where n >= 0, n != 1, m >= 0, m != 1, index i >= 0, i <= 2 {
+          %s = dim {value = m} : py_int
+          %t = dim {value = n} : py_int
+          %c = eq %s, %t : py_bool
+          %w = view %y {map = (d0: m) -> (d0)} : f64[m]
+          %a = for %x {index = i, lower = 0, step = 1, upper = 3} : f64[n] (%b: f64[n]) {
+            check %c, %s, %t {order = 0, site = 0 ShapeError "sizes {0} and {1} differ"}
+            %v = view %y {map = (d0: n) -> (d0)} : f64[n]
+            %e = exp %v : f64[n]
+            %r = add %b, %e : f64[n]
+            yield %r
+          }
+          return %a
+        }""",
+    )
+
+
 # ------------------------------------------------------------------------------------------------------------ fold
 
 

@@ -1,0 +1,98 @@
+"""What NumPy does by accident, and so is not drawn: a program is run with its products and writes watched.
+
+- The last bit of complex products of one element that go through an iterator with strides of zero: in place, into
+  `out=`, or cast on the way in two axes and more (docs/numerics.md).
+- The last bit of complex64 products in place over reversed axes (docs/numerics.md).
+- Values of a masked write that lie in the array that is written: NumPy reads some of them after it overwrote them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+
+class Refused(Exception):  # noqa: N818
+    """A statement is not to be kept."""
+
+
+def watched(source: str) -> CodeType:
+    """Statements that call `product`, `in_place` and `masked` of `WATCHERS` on the way."""
+    tree = _Watched().visit(ast.parse(source))
+    return compile(ast.fix_missing_locations(tree), "<watched>", "exec")
+
+
+class _Watched(ast.NodeTransformer):
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mult | ast.Pow):
+            return _call("product", node.left, node.right, ast.Constant(isinstance(node.op, ast.Pow)))
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:  # noqa: N802
+        target = ast.parse(ast.unparse(node.target), mode="eval").body
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mult | ast.Pow):
+            return [ast.Expr(_call("in_place", target)), node]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:  # noqa: N802
+        (target,) = node.targets
+        self.generic_visit(node)
+        if isinstance(target, ast.Subscript):
+            base, index = (ast.parse(text, mode="eval").body for text in (ast.unparse(target.value), _index(target)))
+            return [ast.Expr(_call("masked", base, index, node.value)), node]
+        return node
+
+
+def _index(target: ast.Subscript) -> str:
+    return f"watchers['index'][{ast.unparse(target.slice)}]"
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    function = ast.Subscript(ast.Name("watchers", ast.Load()), ast.Constant(name), ast.Load())
+    return ast.Call(function, list(arguments), [])
+
+
+def _one_complex(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "c" and x.size == 1
+
+
+def _cast(x: Any, dtype: np.dtype) -> bool:
+    return isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "c" and x.dtype != dtype
+
+
+def check_product(result: Any, *operands: Any) -> None:
+    """Refuse products of one element whose complex operands are cast."""
+    if _one_complex(result) and any(_cast(x, result.dtype) for x in operands):
+        raise Refused("a complex product of one element, cast on the way")
+
+
+def check_target(x: Any) -> None:
+    """Refuse an array into which a complex product is written."""
+    if _one_complex(x):
+        raise Refused("a complex product of one element in place")
+    if isinstance(x, np.ndarray) and x.dtype.kind == "c" and x.dtype.itemsize == 8 and min(x.strides, default=0) < 0:
+        raise Refused("a complex64 product in place over reversed axes")
+
+
+def _product(a: Any, b: Any, power: bool) -> Any:
+    made = a**b if power else a * b
+    check_product(made, a, b)
+    return made
+
+
+def _masked(x: Any, index: Any, values: Any) -> None:
+    mask = isinstance(index, np.ndarray) and index.dtype.kind == "b"
+    if mask and isinstance(values, np.ndarray) and values.ndim and np.may_share_memory(x, values):
+        raise Refused("values that NumPy overwrites before it reads them")
+
+
+#: In the globals of watched code, as `watchers`.
+WATCHERS: dict[str, Callable[..., Any] | Any] = {
+    "product": _product, "in_place": check_target, "masked": _masked, "index": np.s_,
+}  # fmt: skip
