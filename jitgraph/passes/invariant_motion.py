@@ -12,8 +12,8 @@ from jitgraph.ir.transform import bound_symbols, op_symbols
 def invariant_motion(graph: Graph) -> bool:
     """Move invariant pure ops out of `for` and `while`, inner loops first; True if one moved.
 
-    Pure ops may run although the loop makes no turn. What starts a storage stays: each turn needs a fresh one. So does a
-    view of an array in other sizes that a check of the same turn, before it, finds equal: it may leave its base.
+    Pure ops may run although the loop makes no turn. What starts a storage stays: each turn needs a fresh one. So does
+    a view of an array in other sizes that a check of the same turn, before it, finds equal: it may leave its base.
     """
     return _loops_in(graph.body)
 

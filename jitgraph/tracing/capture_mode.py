@@ -172,6 +172,11 @@ class CaptureMode(TraceMode):
         """
         self._watched.append(Watched(storage, sources, settle))
 
+    def watch_as(self, storage: Storage, known: Storage) -> None:
+        """`storage` may be all that `known` may be."""
+        for w in [w for w in self._watched if w.storage is known]:
+            self.watch(storage, w.sources, w.settle)
+
     def may_share(self, a: Storage, b: Storage) -> bool:
         """Whether one of two storages is watched for the other's sake."""
         return any(

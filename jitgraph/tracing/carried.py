@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.ir.dims import DimLike
+from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
@@ -94,6 +94,11 @@ def _is_array(x: Any) -> bool:
 
 def is_missing(x: Any) -> bool:
     return type(x) is Poison or x is UNSET
+
+
+def _shape_symbols(x: Any) -> set[str]:
+    """The symbols in the shape of a traced array."""
+    return {name for d in x.type.shape for name in symbols(d)} if type(x) is Tensor and x.is_traced else set()
 
 
 def _unchanged(a: Any, b: Any) -> bool:
@@ -322,7 +327,8 @@ class Region:
         ]
         types = [None if stay else carried_type(x) for x, stay in zip(leaves, stays, strict=True)]
         inner = self._inner()
-        if any(not inner.isdisjoint(sizes_of(x)) for x, stay in zip(leaves, stays, strict=True) if not stay):
+        sizes = _shape_symbols if keeps else sizes_of  # a copy is carried of what only some turns leave
+        if any(not inner.isdisjoint(sizes(x)) for x, stay in zip(leaves, stays, strict=True) if not stay):
             self.sized_inside.add(name)
             return True
         if self._is_unread(name) and self._has_turn() and all(self._is_outer(x) for x in leaves):
@@ -561,8 +567,12 @@ class Region:
     def _watch_ends(self, result: Any, end: Any, results: Sequence[Value]) -> None:
         """A result that copies what the last turn left in a storage from before: neither is written from here on."""
         for made, left in zip(parts_of(result)[0], parts_of(end)[0], strict=False):
-            if type(made) is Tensor and made.type.kind == "array" and self._is_outer(left):
+            if type(made) is not Tensor or made.type.kind != "array":
+                continue
+            if self._is_outer(left):
                 self.mode.watch(made._storage, [left._storage])
+            elif _is_array(left):  # perhaps one from before, as a branch in the turn decides
+                self.mode.watch_as(made._storage, left._storage)
 
     def _watch_twins(self, bound: dict[str, Any], scope: Scope) -> None:
         """Arrays from here on that may be one at the end of a turn: none of them is written any more."""

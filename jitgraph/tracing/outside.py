@@ -59,7 +59,6 @@ from jitgraph.tracing.kinds import Boxed, tag_of
 from jitgraph.tracing.leaves import is_container_class, is_plain_class, leaf_type
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.restart import Restart
-from jitgraph.tracing.restart import Restart
 
 _ATOMS = (ModuleType, BuiltinFunctionType, type)
 _MAPPINGS = (dict, OrderedDict, defaultdict)

@@ -108,7 +108,7 @@ class Tracer(Operators):
         if isinstance(owner, np.ndarray):
             if name in _WRITING_METHODS:
                 owner = self.outside.before_write(owner)
-            elif id(owner) in self.outside.arrays and type(owner) is not Tensor:
+            elif id(owner) in self.outside.arrays:
                 owner = self.outside.known_array(owner)
         elif name == "at" and type(owner) is np.ufunc and args and isinstance(args[0], np.ndarray):
             args = (self.outside.before_write(args[0]), *args[1:])

@@ -147,7 +147,12 @@ def test_sums_of_vectors(dtype):
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 def test_sums_that_are_real(dtype, real):
     def f(x):
-        parts = x.sum(dtype=real), x.mean(axis=0, dtype=real), np.add.reduce(x, axis=-1, dtype=real), np.var(x, dtype=real)
+        parts = (
+            x.sum(dtype=real),
+            x.mean(axis=0, dtype=real),
+            np.add.reduce(x, axis=-1, dtype=real),
+            np.var(x, dtype=real),
+        )
         return (*parts, x.sum(dtype=real, where=x.real > 0), np.prod(x[:2, :2], dtype=real))
 
     for shape in ((5, 4), (3, 9001)):
@@ -160,7 +165,9 @@ def test_sums_that_are_real(dtype, real):
 @pytest.mark.parametrize("shape", [(7,), (3, 4), (4, 1), (1,), (1, 1), (0, 3), (2, 3, 4), ()])
 def test_products_with_numbers_by_blas(dtype, shape):
     """Layouts, zeros and last bits of `np.dot` and `np.inner` of an array and a number."""
-    x = np.asarray(numbers(*shape).astype(dtype) if np.dtype(dtype).kind == "c" else RNG.integers(-2, 3, shape).astype(dtype))
+    x = np.asarray(
+        numbers(*shape).astype(dtype) if np.dtype(dtype).kind == "c" else RNG.integers(-2, 3, shape).astype(dtype)
+    )
     compiled = jg.jit(lambda x, y: (np.dot(x, y), np.dot(y, x), np.inner(x, y)))
     for layout in (x, np.asfortranarray(x), x[::-1] if shape else x, np.broadcast_to(x, (2, *shape)) if shape else x):
         for number in (-1.5, 0.0, 2, np.float32(-2), np.array(3), dtype(0.3), np.complex64(0.3 + 0.7j)):

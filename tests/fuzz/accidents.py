@@ -27,35 +27,36 @@ def watched(source: str) -> CodeType:
 
 
 class _Watched(ast.NodeTransformer):
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.op, ast.Mult | ast.Pow):
             return _call("product", node.left, node.right, ast.Constant(isinstance(node.op, ast.Pow)))
         return node
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         target = ast.parse(ast.unparse(node.target), mode="eval").body
         self.generic_visit(node)
         if isinstance(node.op, ast.Mult | ast.Pow):
             return [ast.Expr(_call("in_place", target)), node]
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> Any:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> Any:
         (target,) = node.targets
         self.generic_visit(node)
         if isinstance(target, ast.Subscript):
-            base, index = (ast.parse(text, mode="eval").body for text in (ast.unparse(target.value), _index(target)))
-            return [ast.Expr(_call("masked", base, index, node.value)), node]
+            read = ast.parse(ast.unparse(target), mode="eval").body
+            assert isinstance(read, ast.Subscript)
+            index = ast.Subscript(_watcher("index"), read.slice, ast.Load())
+            return [ast.Expr(_call("masked", read.value, index, node.value)), node]
         return node
 
 
-def _index(target: ast.Subscript) -> str:
-    return f"watchers['index'][{ast.unparse(target.slice)}]"
+def _watcher(name: str) -> ast.expr:
+    return ast.Subscript(ast.Name("watchers", ast.Load()), ast.Constant(name), ast.Load())
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    function = ast.Subscript(ast.Name("watchers", ast.Load()), ast.Constant(name), ast.Load())
-    return ast.Call(function, list(arguments), [])
+    return ast.Call(_watcher(name), list(arguments), [])
 
 
 def _one_complex(x: Any) -> bool:

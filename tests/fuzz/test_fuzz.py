@@ -118,6 +118,9 @@ FAILED = {
     "nothing is taken from an empty array": (["v = np.compress(a1 > 0, a0[:0])"], "v", [_F, _F4]),
     "a gather from a view that the run finds empty": (["v = a0[np.sum(a0 < 1e9):][np.array([0, 0, 1])]"], "v", [_F]),
     "nothing is taken from a view that the run finds empty": (["v = np.take(a0[np.sum(a0 < 1e9):], [0, 5], mode='clip')"], "v", [_F]),
+    "a product of two single numbers that is a zero": (
+        ["v = a0[:1] * 0.0", "w = v * 0.0 + 1.0"], "np.dot(v, w), np.dot(-v, w), np.inner(-v, w), np.dot(-v.reshape(1, 1), w), np.dot(v.reshape(1, 1), w)", [_F],
+    ),
     "a read-only array is copied onto itself": (["np.copyto(a0, a0[:])", "np.copyto(a0, a0, where=a0 > 0)"], "a0", [Argument("array", "float64", ("n",), "readonly", 7)]),
     "the imaginary part of a real array": ([], "a0.imag, a0.T.imag, a0[::2].imag", [Argument("array", "float64", ("n", "m"), "F", 8)]),
     "old elements of a strided array are read after a write": (
@@ -145,6 +148,9 @@ FAILED = {
     "a number before a loop, an array behind it, in another loop": (
         ["for k in range(10):", "    v = 0", "    for r in a0:", "        v = r * 2"], "v", [_F2],
     ),
+    "a row that only some turns choose": (
+        ["for i in range(a0.shape[0]):", "    if a0[i, 0] > np.median(a0):", "        v = a0[i]"], "v * 1", [_F2],
+    ),
     "a view in the test of a while whose first turn stands in front": (
         ["v, w = a0[::2], 0", "while w < 3 and np.sum(v) < 1e6:", "    for i in range(len(v) - 99, 0, -1):", "        v = 1", "    w += 1"], "v, w", [_F],
     ),
@@ -170,10 +176,37 @@ def test_programs_that_failed(name: str) -> None:
     ("lines", "text"),
     [
         (["for i in range(a0.shape[0]):", "    v = a0[:i] * 1"], "size of v is known only within a turn of the loop"),
+        (
+            ["v = a0 + 1", "for i in range(12):", "    if a0[i] > a1:", "        v = a0", "a0[0] = 9"],
+            "may share memory",
+        ),
         (["v = a0", "for i in range(12):", "    if a0[i - 12] > 0:", "        v = a0 > 1"], "if the test at line"),
-        (["for i in range(a0.shape[0]):", "    if a0[i] > a1:", "        v = a0[i:]"], "size of v is known only within a turn"),
-        (["v, w = a0 + 1, a0 + 2", "for i in range(12):", "    if a0[i] > a1:", "        w = a0 * i", "        v = w", "w[0] = 9"], "may share memory|may be one of two"),
-        (["v, w = a0 + 1, a0 + 2", "for i in range(12):", "    if a0[i] > a1:", "        w = a0 * i", "        v = w", "    w[0] = 9"], "may share memory|may be one of two"),
+        (
+            ["for i in range(a0.shape[0]):", "    if a0[i] > a1:", "        v = a0[i:]"],
+            "size of v is known only within a turn",
+        ),
+        (
+            [
+                "v, w = a0 + 1, a0 + 2",
+                "for i in range(12):",
+                "    if a0[i] > a1:",
+                "        w = a0 * i",
+                "        v = w",
+                "w[0] = 9",
+            ],
+            "may share memory|may be one of two",
+        ),
+        (
+            [
+                "v, w = a0 + 1, a0 + 2",
+                "for i in range(12):",
+                "    if a0[i] > a1:",
+                "        w = a0 * i",
+                "        v = w",
+                "    w[0] = 9",
+            ],
+            "may share memory|may be one of two",
+        ),
     ],
 )
 def test_what_no_graph_can_say_is_refused(lines: list[str], text: str) -> None:
