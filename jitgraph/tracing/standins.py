@@ -112,7 +112,8 @@ class Tracer(Operators):
                 owner = self.outside.known_array(owner)
         elif name == "at" and type(owner) is np.ufunc and args and isinstance(args[0], np.ndarray):
             args = (self.outside.before_write(args[0]), *args[1:])
-        if type(owner) is Tensor:
+        kind: Any = type(owner)
+        if kind is Tensor:
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
                 owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
                 return getattr(owner, name)(*rest, **kwargs)
