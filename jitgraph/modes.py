@@ -125,6 +125,9 @@ class TraceMode:
         """The data of a traced Tensor are asked for."""
         raise errors.InternalError("a traced Tensor has no data")
 
+    def lift_plain(self) -> None:
+        """An ndarray is where a traced array is needed: a trace begins anew with NumPy's arrays traced."""
+
     def lifted(self, made: Any) -> Any:
         """What NumPy made of static values, as a traced array."""
         return made

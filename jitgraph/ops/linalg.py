@@ -127,7 +127,7 @@ define(
     "`np.dot` of a vector or matrix and a number: BLAS adds to zeros, loses the sign of zeros, fuses complex products "
     "and takes all times 0 as 0.",
     _scaled_infer,
-    np.dot,
+    lambda x, number: np.dot(x, number),  # noqa: PLW0108  # its parameters are looked at
     vjp=lambda b, ct, y, x, number: (
         b.mul(ct, number),
         b.reduce_sum(b.mul(ct, x), axes=tuple(range(len(shape_of(x)))), keepdims=False),

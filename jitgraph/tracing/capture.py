@@ -366,6 +366,7 @@ class _Capture:
             error = _at_user_line(error)
         mode.blocks[:] = [self.graph.body]
         mode.builder.at_end(self.graph.body)
+        self.graph.results.clear()  # of a return that one of its values fails
         message, shown, recipe = message_of(error, mode)
         kind = type(error).__name__ if recipe is not None else mode.rerun_site(type(error).__name__)
         self.graph.sites.append(Site(kind, message, frame_of(error)[1], recipe))

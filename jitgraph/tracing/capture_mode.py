@@ -139,6 +139,10 @@ class CaptureMode(TraceMode):
             floating.check(self, defn, values, results)
         return results
 
+    def lift_plain(self) -> None:
+        if not self.lifts:
+            raise Restart(lifts=True)
+
     def lifted(self, made: Any) -> Any:
         if isinstance(made, np.ndarray) and made.dtype.kind in "biufc" and made.dtype.isnative:
             return self.outside.constant(made, "array")

@@ -636,6 +636,8 @@ class Outside:
             return known[1]._storage.value  # type: ignore[no-any-return]
         if known is None and array.size <= 1:
             return self.mode.builder.constant(np.array(array))
+        if known is None and not self.mode.lifts:  # perhaps NumPy made it of static values
+            raise Restart(lifts=True)
         return self.mode.fail(
             f"an array of shape {array.shape} that is no argument meets a traced value; "
             "it would be frozen into the compiled code",

@@ -122,6 +122,13 @@ def call_numpy(original: Callable[..., Any], name: str, args: Any, kwargs: Any, 
     return rewrap(result)
 
 
+def lift_plain() -> None:
+    """Begin the trace that runs, if any, anew, if the plain arrays that NumPy makes in it can be traced ones."""
+    tracing = current_mode()
+    if isinstance(tracing, TraceMode):
+        tracing.lift_plain()
+
+
 def translate(error: Exception, name: str, args: Sequence[Any]) -> Exception:
     """NumPy's error as ours, with the operation and its operands named."""
     known = type(error) in _TRANSLATED or isinstance(error, (np.exceptions.AxisError, TypeError))
@@ -540,6 +547,7 @@ def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
         return array_tensor(result)
     if type(out) is not Tensor:
         if isinstance(out, np.ndarray):
+            lift_plain()
             raise errors.TraceError(
                 errors.describe(
                     "out= is a plain array from outside",

@@ -80,6 +80,8 @@ def _into_plain(
     if mode is None or mode is EAGER:
         getattr(ufunc, method)(*unwrap(tuple(inputs)), **{**{k: unwrap(v) for k, v in kwargs.items()}, "out": target})
         return target
+    if isinstance(mode, TraceMode):
+        mode.lift_plain()
     what = "a traced value" if mode.name == "trace" else "a Tensor that requires a gradient"
     kind = errors.TraceError if mode.name == "trace" else errors.GradientTypeError
     raise kind(

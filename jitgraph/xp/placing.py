@@ -34,6 +34,7 @@ from jitgraph.xp.core import (
     R,
     array_tensor,
     cast,
+    lift_plain,
     mask_of,
     mode_in,
     numpy_function,
@@ -68,6 +69,7 @@ def target_of(x: Any, what: str) -> Tensor:
 
     if type(x) is not Tensor:
         if isinstance(x, np.ndarray):
+            lift_plain()
             raise errors.TraceError(
                 errors.describe(f"{what} writes to a plain array from outside", remedy="pass it as an argument.")
             )

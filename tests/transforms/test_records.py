@@ -102,6 +102,7 @@ CASES = [
     case("matmul", (N, M), (M,), id="matmul-vector"),
     case("matmul", (N,), (N, M), id="vector-matmul"),
     case("matmul", (N,), (N,), id="dot"),
+    case("scaled", (N, M), (), id="matrix-number"),
     case("matmul", (2, N, M), (1, M, 5), id="matmul-stack"),
     case("matmul", (2, N, M), (M,), id="matmul-stack-vector"),
     case("matmul", (M,), (2, M, N), id="vector-matmul-stack"),
