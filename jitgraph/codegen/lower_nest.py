@@ -174,9 +174,11 @@ def split_levels(axes: list[Axis], body: list[Stmt], carried: Sequence[Var] = ()
     """The statements by the loop they stand in: [0] in front of the nest, [k] in the body of `axes[k - 1]`.
 
     A statement stands in the innermost loop that it depends on; stores, checks and compound statements in the last one,
-    whose carried scalars are `carried`.
+    whose carried scalars are `carried`. Nothing is read in front of a loop that is known to have no turn: the array
+    may have no element.
     """
     depth = len(axes)
+    empty = max((k + 1 for k, a in enumerate(axes) if a.size == 0), default=0)
     level_of_symbol = {a.symbol: k + 1 for k, a in enumerate(axes)}
     level_of_var = dict.fromkeys(carried, depth)
     levels: list[list[Stmt]] = [[] for _ in range(depth + 1)]
@@ -202,7 +204,7 @@ def split_levels(axes: list[Axis], body: list[Stmt], carried: Sequence[Var] = ()
                     level = max(level, level_of_var.get(arg, 0))
             level_of_var[stmt.var] = level
         elif isinstance(stmt, Load):
-            level = 0
+            level = empty
             for d in stmt.index:
                 level = max(level, of_dim(d))
             level_of_var[stmt.var] = level

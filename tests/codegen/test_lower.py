@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jitgraph as jg
 from tests.lowered import Lowered, check_lowered, loops_text, program_of
 
 RNG = np.random.default_rng(3)
@@ -901,3 +902,12 @@ def test_a_loop_in_a_loop_that_hands_on_the_inner_result() -> None:
     )
     for turns in (0, 1, 2, 4):
         run(floats(9), turns)
+
+
+def test_nothing_is_read_in_front_of_a_loop_without_a_turn() -> None:
+    def empty(a: np.ndarray) -> np.ndarray:
+        return a[0:0].ravel()[:1].sum()
+
+    text = jg.jit(empty).inspect_ir(np.ones((3, 4)), stage="loops")
+    assert text.index("load b0") > text.index("reduce _")
+    assert jg.jit(empty)(np.ones((3, 4))) == 0

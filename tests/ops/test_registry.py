@@ -88,7 +88,7 @@ def test_importing_the_records_is_fast_and_needs_no_compiler() -> None:
         float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout)
         for _ in range(2)
     ]
-    assert min(runs) < 0.05  # 6 ms on a quiet machine
+    assert min(runs) < 0.15  # 6 ms on a quiet machine with compiled files, 50 ms without
 
 
 def test_bounds_are_those_of_the_vector_library() -> None:
