@@ -50,12 +50,15 @@ class Changed(Exception):  # noqa: N818  # an answer
         self.name, self.before, self.after = name, before, after
 
 
-class NeedsFirstTurn(Exception):  # noqa: N818  # an answer
-    """A name that only the end of a turn binds is read in a turn of the region: the first turn comes before it."""
+class NeedsFirstTurn(UnboundLocalError):  # noqa: N818  # an answer
+    """A name that only the end of a turn binds is read in a turn of the region: the first turn comes before it.
+
+    Behind the region it is Python's own error.
+    """
 
     def __init__(self, region: Region, name: str) -> None:
-        super().__init__(name)
-        self.region, self.name = region, name
+        super().__init__(f"cannot access local variable '{name}' where it is not associated with a value")
+        self.region, self.unbound = region, name
 
 
 @dataclass(slots=True)
@@ -283,7 +286,7 @@ class Region:
         assert opened is not None
         self.regions.close(opened, failed=True)
         self.regions.failed = None
-        self.needs_first = error.name
+        self.needs_first = error.unbound
 
     # --- the end of a turn
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jitgraph import errors
 from jitgraph.ir.dims import DimLike, floordiv, symbol
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
@@ -87,7 +86,10 @@ class ForRegion(Region):
             return
         self.attempts += 1
         if self.attempts > _ATTEMPTS:
-            raise errors.InternalError("a loop does not settle on the types of what it carries")
+            self.mode.fail(
+                "the types of what the loop carries do not settle: they change from turn to turn",
+                "give each name one type and shape before the loop.",
+            )
 
     def _opened(self) -> Opened | None:
         return self.opened
@@ -420,7 +422,10 @@ class WhileLoop(Region):
             return True
         self.attempts += 1
         if self.attempts > _ATTEMPTS:
-            raise errors.InternalError("a loop does not settle on the types of what it carries")
+            self.mode.fail(
+                "the types of what the loop carries do not settle: they change from turn to turn",
+                "give each name one type and shape before the loop.",
+            )
         return True
 
     def enter(self, names: dict[str, Any]) -> None:
