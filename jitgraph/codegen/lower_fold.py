@@ -5,12 +5,12 @@ Where another axis is the innermost in memory, lanes run along that one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Carry, Const, For, If, Merge, Operand, Part, Reduce, Stmt, Var
 from jitgraph.codegen.lower_kernel import Group, Root
-from jitgraph.codegen.lower_nest import Axis, nest, split_levels
+from jitgraph.codegen.lower_nest import Axis, loops_over, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
 from jitgraph.codegen.lower_values import Slot
 from jitgraph.codegen.lower_views import broadcast_index
@@ -18,19 +18,6 @@ from jitgraph.ir.dims import DimLike, dim_min, symbol
 from jitgraph.ir.graph import Op
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ops.fold import folded, identity_of
-
-
-def loops_over(group: Group, sizes: Sequence[DimLike]) -> tuple[list[Axis], list[DimLike]]:
-    """A loop axis for each size but 1, and the index."""
-    axes = []
-    index: list[DimLike] = []
-    for d in sizes:
-        if d == 1:
-            index.append(0)
-        else:
-            axes.append(Axis(group.frame.index(), d))
-            index.append(symbol(axes[-1].symbol))
-    return axes, index
 
 
 def _combine(group: Group, function: OpDef, total: Operand, value: Operand) -> Operand:
@@ -65,7 +52,7 @@ def _along(group: Group, op: Op, root: Root, function: OpDef, start: Operand | N
     (x,) = op.operands
     axis, dtype = op.attrs["axis"], op.result.type.dtype
     frame = group.frame
-    axes, index = loops_over(group, x.type.shape)
+    axes, index = loops_over(group.frame.index, x.type.shape)
     along = index[axis]
     by_memory = group.in_memory_order(axes, root.memory, tuple(index))
     order = [a for a in by_memory if symbol(a.symbol) != along]
@@ -119,7 +106,7 @@ def fold(group: Group, op: Op, root: Root) -> None:
     reduced, keep = op.attrs["axes"], op.attrs.get("keepdims", False)
     dtype, function = op.result.type.dtype, folded(op.attrs)
     frame, b = group.frame, group.builder
-    axes, index = loops_over(group, x.type.shape)
+    axes, index = loops_over(group.frame.index, x.type.shape)
     by_symbol = {a.symbol: a for a in axes}
     order = [(k, by_symbol[str(index[k])]) for k in x.type.layout.order if index[k] != 0]
     kept = [a for k, a in order if k not in reduced]
@@ -170,7 +157,7 @@ def reduceat(group: Group, op: Op, root: Root) -> None:
     axis, dtype, function = op.attrs["axis"], op.result.type.dtype, folded(op.attrs)
     frame, b = group.frame, group.builder
     count = starts.type.shape[0]
-    axes, index = loops_over(group, op.result.type.shape)
+    axes, index = loops_over(group.frame.index, op.result.type.shape)
     turn = index[axis]
     outer, frame.body = frame.body, []
     begin = group.bind(group.at(starts, (turn,)))

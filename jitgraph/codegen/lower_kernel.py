@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from jitgraph.codegen.loops import For, If, Stmt
-from jitgraph.codegen.lower_nest import Axis, affine, merge_axes, nest
+from jitgraph.codegen.lower_nest import Axis, affine, loops_over, merge_axes, nest
 from jitgraph.codegen.lower_scalar import KernelFrame, LetBuilder
 from jitgraph.codegen.lower_short import is_short, short_nest, short_test
 from jitgraph.codegen.lower_values import Evaluator, Index, Place, Slot, element_written, is_virtual
@@ -348,15 +348,8 @@ class Group(Evaluator):
 
     def axes_of(self, domain: Shape) -> tuple[list[Axis], Index]:
         """Fresh loop axes over a domain (without its axes of size 1), and the full index."""
-        axes = []
-        index: list[DimLike] = list(self.row_index)
-        for d in domain:
-            if d == 1:
-                index.append(0)
-            else:
-                axes.append(Axis(self.frame.index(), d))
-                index.append(symbol(axes[-1].symbol))
-        return axes, tuple(index)
+        axes, index = loops_over(self.frame.index, domain)
+        return axes, (*self.row_index, *index)
 
     def emit_stores(self, n: Nest) -> None:
         frame = self.frame

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Address, Buffer, Carry, Const, DimValue, For, If, Library, Operand, Stmt
-from jitgraph.codegen.lower_nest import Axis, affine
+from jitgraph.codegen.lower_nest import Axis, affine, loops_over
 from jitgraph.codegen.lower_scalar import (
     KernelFrame,
     LetBuilder,
@@ -89,14 +89,7 @@ def _plain(low: Lowering, op: Op, memory: Memory) -> None:
     e = Evaluator(low, frame, {})
     shape = op.result.type.shape
     outer_rank = len(shape) - (a.type.ndim > 1) - (b.type.ndim > 1)
-    axes = []
-    index: list[DimLike] = []
-    for d in shape:
-        if d == 1:
-            index.append(0)
-        else:
-            axes.append(Axis(frame.index(), d))
-            index.append(symbol(axes[-1].symbol))
+    axes, index = loops_over(frame.index, shape)
     along = frame.index()
     k = symbol(along)
     outer = index[:outer_rank]

@@ -7,7 +7,7 @@ accesses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jitgraph.codegen.loops import (
@@ -35,6 +35,19 @@ class Axis:
     symbol: str
     size: DimLike
     role: str = ""
+
+
+def loops_over(new_index: Callable[[], str], sizes: Sequence[DimLike]) -> tuple[list[Axis], list[DimLike]]:
+    """A loop axis for each size but 1, and the index."""
+    axes = []
+    index: list[DimLike] = []
+    for d in sizes:
+        if d == 1:
+            index.append(0)
+        else:
+            axes.append(Axis(new_index(), d))
+            index.append(symbol(axes[-1].symbol))
+    return axes, index
 
 
 def affine(d: DimLike, names: Mapping[str, object]) -> tuple[dict[str, DimLike], DimLike] | None:

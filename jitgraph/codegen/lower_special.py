@@ -6,7 +6,7 @@ loops that carry the count; sizes that it finds become symbols.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from jitgraph import dtypes
@@ -23,31 +23,18 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.lower_fold import FOLDS
 from jitgraph.codegen.lower_kernel import Group, Nest, Root
-from jitgraph.codegen.lower_nest import Axis, nest, split_levels
+from jitgraph.codegen.lower_nest import Axis, loops_over, nest, split_levels
 from jitgraph.codegen.lower_scalar import KernelFrame
 from jitgraph.codegen.lower_stream import packed_sum
 from jitgraph.codegen.lower_values import Evaluator, Index, Slot, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import broadcast_index
-from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Op
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.ops.index import index_shape
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering
-
-
-def _loops(e: Evaluator, sizes: Sequence[DimLike]) -> tuple[list[Axis], list[DimLike]]:
-    """A loop axis for each size but 1, and the index."""
-    axes = []
-    index: list[DimLike] = []
-    for d in sizes:
-        if d == 1:
-            index.append(0)
-        else:
-            axes.append(Axis(e.frame.index(), d))
-            index.append(symbol(axes[-1].symbol))
-    return axes, index
 
 
 # ------------------------------------------------------------------------------------------------------- concatenation
@@ -73,7 +60,7 @@ def _position(group: Group, op: Op, root: Root) -> None:
     (x,) = op.operands
     axis, keep = op.attrs["axis"], op.attrs.get("keepdims", False)
     frame, b = group.frame, group.builder
-    axes, index = _loops(group, x.type.shape)
+    axes, index = loops_over(group.frame.index, x.type.shape)
     by_symbol = {a.symbol: a for a in axes}
     along = by_symbol.get(str(index[axis]))
     order = [by_symbol[str(index[k])] for k in x.type.layout.order if index[k] != 0 and k != axis]
@@ -134,7 +121,7 @@ def _scatter(group: Group, op: Op, root: Root) -> None:
     wide = index_shape([w.type for w in where])
     rank = len(wide)
     shape = (*base.type.shape[:axis], *wide, *base.type.shape[axis + count :])
-    axes, index = _loops(group, shape)
+    axes, index = loops_over(group.frame.index, shape)
     outer, frame.body = frame.body, []
     at = tuple(index[axis : axis + rank])
     places = [
@@ -178,7 +165,7 @@ def _counted_nest(
     `role` is that of the innermost loop.
     """
     frame = e.frame
-    axes, index = _loops(e, shape)
+    axes, index = loops_over(e.frame.index, shape)
     init = Const(0, dtypes.I64) if start is None else start
     if not axes:
         return turn(tuple(index), init)
@@ -205,7 +192,7 @@ def _expand(group: Group, op: Op, root: Root) -> None:
     memory, b = root.memory, group.builder
     if values.type.ndim == 0:
         frame = group.frame
-        axes, index = _loops(group, base.type.shape)
+        axes, index = loops_over(group.frame.index, base.type.shape)
         outer, frame.body = frame.body, []
         chosen = group.at(mask, tuple(index))
         value = b.cast(group.at(values, ()), base.type.dtype)
@@ -284,7 +271,7 @@ def check_array(low: Lowering, op: Op, origin: list[str]) -> None:
         low.frame.body = []
     frame = KernelFrame()
     e = Evaluator(low, frame, {})
-    axes, index = _loops(e, condition.type.shape)
+    axes, index = loops_over(e.frame.index, condition.type.shape)
     outer, frame.body = frame.body, []
     holds = e.at(condition, tuple(index))
     real = [v for v in values[:4] if v.type.dtype.kind != "c"]

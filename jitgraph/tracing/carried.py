@@ -37,7 +37,7 @@ from jitgraph.tracing.merging import (
     structure,
     type_of,
 )
-from jitgraph.tracing.poison import Maybe, Poison, as_maybe
+from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound_text
 from jitgraph.tracing.regions import Opened, Regions, defined_in, is_the_users, message_of
 from jitgraph.tracing.rewrite import LoopInfo
 
@@ -57,7 +57,7 @@ class NeedsFirstTurn(UnboundLocalError):  # noqa: N818  # an answer
     """
 
     def __init__(self, region: Region, name: str) -> None:
-        super().__init__(f"cannot access local variable '{name}' where it is not associated with a value")
+        super().__init__(unbound_text(name))
         self.region, self.unbound = region, name
 
 

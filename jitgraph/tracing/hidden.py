@@ -98,14 +98,27 @@ class Global(Place):
         owner.pop(self.name, None)
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Cell(Place):
-    cell: CellType
+class _InCell(Place):
+    """A closure cell that `owner_of` finds."""
+
+    __slots__ = ()
     name: str
 
     @property
     def text(self) -> str:
         return self.name
+
+    def put(self, owner: Any, value: Any) -> None:
+        owner.cell_contents = value
+
+    def remove(self, owner: Any) -> None:
+        del owner.cell_contents
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Cell(_InCell):
+    cell: CellType
+    name: str
 
     def get(self, call: Call = NO_CALL) -> Any:
         try:
@@ -116,24 +129,14 @@ class Cell(Place):
     def owner_of(self, call: Call) -> Any:
         return self.cell
 
-    def put(self, owner: Any, value: Any) -> None:
-        owner.cell_contents = value
-
-    def remove(self, owner: Any) -> None:
-        del owner.cell_contents
-
 
 @dataclass(slots=True, eq=False, repr=False)
-class CellOf(Place):
+class CellOf(_InCell):
     """A closure cell of the function at a place."""
 
     function: Place
     number: int
     name: str
-
-    @property
-    def text(self) -> str:
-        return self.name
 
     def get(self, call: Call = NO_CALL) -> Any:
         try:
@@ -143,12 +146,6 @@ class CellOf(Place):
 
     def owner_of(self, call: Call) -> Any:
         return self.function.get(call).__closure__[self.number]
-
-    def put(self, owner: Any, value: Any) -> None:
-        owner.cell_contents = value
-
-    def remove(self, owner: Any) -> None:
-        del owner.cell_contents
 
 
 @dataclass(slots=True, eq=False, repr=False)

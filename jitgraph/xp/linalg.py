@@ -30,6 +30,7 @@ from jitgraph.xp.core import (
 from jitgraph.xp.elementwise import absolute, multiply, sqrt, square, subtract
 from jitgraph.xp.reductions import sum
 from jitgraph.xp.shape import diagonal, moveaxis, ravel, reshape_to, retyped, transpose
+from jitgraph.xp.vectors import at_the_end, core_axes
 
 
 def _pair(a: Any, b: Any) -> tuple[Mode, Tensor, Tensor]:
@@ -80,9 +81,9 @@ def matmul(
     x1: Any, x2: Any, /, out: Any = None, *, casting: str = "same_kind", dtype: Any = None, **kwargs: Any
 ) -> Any:
     _, a, b = _pair(x1, x2)
-    placed = [(k,) if not isinstance(k, (tuple, list)) else tuple(k) for k in kwargs.pop("axes", None) or ()]
+    placed = core_axes(kwargs.pop("axes", None) or ())
     if placed:
-        a, b = (_to_the_end(t, k) for t, k in zip((a, b), placed, strict=False))
+        a, b = (at_the_end(t, k) for t, k in zip((a, b), placed, strict=False))
     for number, t in enumerate((a, b)):
         if not t.type.shape:
             raise errors.ShapeError(
@@ -96,11 +97,6 @@ def matmul(
     if len(placed) > 2 and placed[2]:
         result = moveaxis(result, tuple(range(-len(placed[2]), 0)), placed[2])
     return deliver(result, out, casting)
-
-
-def _to_the_end(t: Tensor, axes: tuple[Any, ...]) -> Tensor:
-    """The axes of one matrix or vector moved to the end."""
-    return moveaxis(t, axes, tuple(range(-len(axes), 0)))  # type: ignore[no-any-return]
 
 
 def _place(t: Tensor) -> Any:

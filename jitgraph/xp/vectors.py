@@ -46,7 +46,7 @@ def _define(ufunc: np.ufunc, core: tuple[int, int], kept: int) -> None:
         if dtype is not None:
             operands = [cast(t, dtype) for t in operands]
         placed = _axes(axis, axes, core)
-        operands = [_last(t, at) for t, at in zip(operands, placed, strict=False)]
+        operands = [t if t.type.ndim < len(at) else at_the_end(t, at) for t, at in zip(operands, placed, strict=False)]
         result = apply(R(name), *_agreed(mode, operands, core, name))
         if len(placed) > 2 and kept and result.type.ndim:
             result = moveaxis(result, -1, placed[2][0])
@@ -64,13 +64,17 @@ def _axes(axis: Any, axes: Any, core: tuple[int, int]) -> list[Sequence[int]]:
     if axis is not None:
         return [(axis,)] * 2
     if axes is not None:
-        return [tuple(a) if isinstance(a, (tuple, list)) else (a,) for a in axes]
+        return core_axes(axes)
     return [range(-count, 0) for count in core]
 
 
-def _last(t: Tensor, at: Sequence[int]) -> Tensor:
-    if t.type.ndim < len(at):
-        return t
+def core_axes(axes: Sequence[Any]) -> list[Sequence[int]]:
+    """`axes=` of a generalised ufunc: a tuple for each operand, and for the result if told."""
+    return [tuple(a) if isinstance(a, (tuple, list)) else (a,) for a in axes]
+
+
+def at_the_end(t: Tensor, at: Sequence[int]) -> Tensor:
+    """The core axes of an operand moved to the end."""
     where = [axis_of(k, t.type.ndim) for k in at]
     last = list(range(t.type.ndim - len(at), t.type.ndim))
     return t if where == last else moveaxis(t, tuple(where), tuple(last))
