@@ -162,6 +162,7 @@ def _at_method(ufunc: np.ufunc) -> Any:
 
 
 def install_at() -> None:
-    """`ufunc.at` for every ufunc that has a stand-in."""
-    for ufunc in [u for u in NUMPY_TABLE if isinstance(u, np.ufunc) and u.nout == 1 and u.nin <= 2]:
+    """`ufunc.at` for every ufunc on single elements that has a stand-in: NumPy has none for products of vectors."""
+    ufuncs = [u for u in NUMPY_TABLE if isinstance(u, np.ufunc) and u.signature is None]
+    for ufunc in [u for u in ufuncs if u.nout == 1 and u.nin <= 2]:
         NUMPY_TABLE[ufunc, "at"] = _at_method(ufunc)

@@ -393,3 +393,13 @@ def test_arguments_that_overlap_or_are_one():
 
     check(f, one)
     check(f, overlapping)
+
+
+@pytest.mark.parametrize("ufunc", [np.matmul, np.vecdot])
+def test_at_of_products_of_vectors_is_refused(ufunc: np.ufunc) -> None:
+    def f(x, i, y):
+        ufunc.at(x, i, y)
+
+    for g in (f, jg.jit(f)):
+        with pytest.raises(TypeError, match="does not support ufunc with non-trivial signature"):
+            g(np.ones((2, 3, 3)), np.array([0]), np.ones((1, 3, 3)))
