@@ -27,6 +27,7 @@ _LATE = {
         ),
         "autodiff",
     ),
+    **dict.fromkeys(("associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"), "control"),
 }  # fmt: skip
 #: Modules of the package: the import system asks here first, and imports them itself.
 _MODULES = {entry.stem for entry in Path(__file__).parent.iterdir()} - {"xp", "debug", "random"}

@@ -18,9 +18,10 @@ Context: {error_site: int64, error_values: int64[4], table: void**, alloc, free,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
+
+from jitgraph.records import dataclass, field
 
 
 class Status(IntEnum):

@@ -51,7 +51,10 @@ class JitFunction:
 
     @functools.cached_property
     def _dispatcher(self) -> Dispatcher:
-        from jitgraph.dispatch import Dispatcher
+        from jitgraph.loading import uncollected
+
+        with uncollected():
+            from jitgraph.dispatch import Dispatcher
 
         with _making:
             if self._call == self._first_call:

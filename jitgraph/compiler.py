@@ -10,7 +10,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -20,7 +19,9 @@ from jitgraph.cache.key import digest
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.printer import print_graph
+from jitgraph.loading import uncollected
 from jitgraph.options import CodeOptions
+from jitgraph.records import dataclass, field
 
 if TYPE_CHECKING:
     from jitgraph.codegen.loops import Program
@@ -58,24 +59,28 @@ class Generator(NamedTuple):
 
     pipeline: ModuleType
     lower: ModuleType
+    schedule: ModuleType
     llvm: ModuleType
 
 
 def backend() -> Backend:
     """LLVM's engine and the calling of entries."""
-    import llvmlite
+    with uncollected():
+        import llvmlite
 
-    from jitgraph.runtime import engine, invoke
+        from jitgraph.runtime import engine, invoke
 
     return Backend(engine, invoke, llvmlite.__version__)
 
 
 def generator() -> Generator:
     """Passes, lowering and code emission."""
-    from jitgraph.codegen import llvm, lower
-    from jitgraph.passes import pipeline
+    with uncollected():
+        from jitgraph.codegen import llvm, lower
+        from jitgraph.passes import pipeline
+    from jitgraph.schedule import pipeline as schedule
 
-    return Generator(pipeline, lower, llvm)
+    return Generator(pipeline, lower, schedule, llvm)
 
 
 @dataclass(slots=True)
@@ -124,7 +129,7 @@ class Stages:
 
     def program(self) -> Program:
         if self._program is None:
-            self._program = generator().lower.lower(self.final())
+            self._program = generator().schedule.optimise(generator().lower.lower(self.final()))
         return self._program
 
     def llvm(self) -> str:

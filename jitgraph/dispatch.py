@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from jitgraph.ir.graph import Graph
 from jitgraph.ir.layouts import extent
 from jitgraph.options import JitOptions
 from jitgraph.pytree import TreeDef
+from jitgraph.records import dataclass
 from jitgraph.specialise import MISS, RUN_PLAIN, OtherPath, Plain, Specialisation
 from jitgraph.tensor import current_mode
 from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.printer import print_graph
+from jitgraph.records import dataclass, field
 
 _compiles = count(1)
 

@@ -4,6 +4,7 @@ JitgraphError
 ├── TraceError (TypeError)          what cannot be captured, with the user's line and a remedy
 ├── ShapeError (ValueError)         shapes that do not fit
 ├── DTypeError (TypeError)          dtypes that do not fit
+├── StateTypeError (TypeError)      what a loop carries changes its type, or branches answer different types
 ├── UnsupportedDTypeError           (TraceError and DTypeError) dtypes that NumPy takes and compiled code does not
 ├── AxisError (numpy AxisError)     an axis out of range
 ├── IndexingError (IndexError)      an index out of range, a bad index
@@ -18,12 +19,12 @@ JitgraphError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from jitgraph.records import dataclass
 from jitgraph.source import SourceLoc
 
 
@@ -45,6 +46,10 @@ class DTypeError(JitgraphError, TypeError):
 
 class UnsupportedDTypeError(TraceError, DTypeError):
     """A dtype that NumPy takes and compiled code does not."""
+
+
+class StateTypeError(JitgraphError, TypeError):
+    """What a loop of `jg` carries changes its type, or the branches of `jg.cond` answer different types."""
 
 
 class AxisError(JitgraphError, np.exceptions.AxisError):
@@ -136,6 +141,8 @@ class Recipe:
 def _filled(x: Any, values: Sequence[Any]) -> Any:
     if type(x) is Template:
         return x.text.format(*values)
+    if type(x) in (tuple, list):
+        return type(x)([_filled(i, values) for i in x])
     return values[x.number] if type(x) is Shown else x
 
 

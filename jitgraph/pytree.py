@@ -242,15 +242,23 @@ def paths(treedef: TreeDef, name: str = "") -> list[str]:
     """A readable name for each leaf: `x`, `p.w`, `xs[0]`."""
     if treedef.kind is None:
         return [name]
+    return [
+        path
+        for inner, child in zip(child_paths(treedef, name), treedef.children, strict=True)
+        for path in paths(child, inner)
+    ]
+
+
+def child_paths(treedef: TreeDef, name: str = "") -> list[str]:
+    """A readable name for each child of a node."""
     found: list[str] = []
     meta: Any = treedef.meta if isinstance(treedef.meta, tuple) else ()
     if treedef.kind is defaultdict:
         meta = meta[1:]
-    for k, child in enumerate(treedef.children):
+    for k in range(len(treedef.children)):
         key = meta[k] if k < len(meta) else k
         if treedef.kind not in (dict, OrderedDict) and isinstance(key, str):
-            inner = f"{name}.{key}" if name else key
+            found.append(f"{name}.{key}" if name else key)
         else:
-            inner = f"{name}[{key!r}]"
-        found += paths(child, inner)
+            found.append(f"{name}[{key!r}]")
     return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
+
+from jitgraph.records import dataclass
 
 #: Positions of each instruction by the identity of the code object, which is kept alive here; and places made of them.
 _positions: dict[int, tuple[CodeType, list[Any]]] = {}

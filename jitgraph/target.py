@@ -7,11 +7,11 @@ at the first call only.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from jitgraph.config import config
+from jitgraph.records import dataclass
 
 #: Widest vector registers, in bytes, of CPUs that a user may name; anything else has 16.
 _VECTOR_BYTES: tuple[tuple[str, int], ...] = (

@@ -51,7 +51,7 @@ from jitgraph.storage import (
 __all__ = [
     "EAGER", "METHODS", "READ_ONLY", "EagerMode", "Mode", "Ratio", "Step", "Storage", "TapeMode", "Tensor", "apply",
     "assign", "check_dtype", "current_mode", "dim_tensor", "install", "install_tape", "is_writable", "lift", "make",
-    "mode_of", "plain", "read", "reshape_of", "set_version", "tape_mode", "type_of_array", "use_mode", "view_array",
+    "mode_of", "plain", "read", "require_output", "reshape_of", "set_version", "tape_mode", "type_of_array", "use_mode", "view_array",
     "view_as", "view_of", "wrap",
 ]  # fmt: skip
 
@@ -648,6 +648,16 @@ READ_ONLY = _ReadOnly(1, 1)
 def is_writable(x: Tensor) -> bool:
     """Whether `x[...] = value` is allowed: no view made by `broadcast_to`, `diagonal` or of a read-only array."""
     return x._storage.writable and x._dim is not READ_ONLY
+
+
+def require_output(x: Any) -> None:
+    """Refuse a read-only array as an output: NumPy does so before it looks at the operands.
+
+    Raises:
+        ReadOnlyError: `x` is a read-only view.
+    """
+    if type(x) is Tensor and not is_writable(x):
+        raise errors.ReadOnlyError("output array is read-only")
 
 
 def reshape_of(x: Tensor, shape: Shape) -> Tensor:

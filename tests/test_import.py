@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import textwrap
 
 import jitgraph as jg
 
@@ -22,6 +23,7 @@ def test_importing_loads_neither_llvm_nor_the_tracer() -> None:
         "jitgraph.errors",
         "jitgraph.options",
         "jitgraph.pytree",
+        "jitgraph.records",
         "jitgraph.source",
     }
 
@@ -35,6 +37,52 @@ def test_a_warm_start_loads_no_pass_and_no_code_generator(tmp_path) -> None:
     cold, warm = modules_after(program), modules_after(program)
     assert "jitgraph.codegen.llvm" in cold
     assert not any(m.startswith(("jitgraph.passes", "jitgraph.codegen")) for m in warm)
+
+
+def test_a_first_call_loads_what_numpy_loads_and_what_it_needs(tmp_path) -> None:
+    program = (
+        "import numpy as np, jitgraph as jg\n"
+        f"jg.config.update(cache_dir={str(tmp_path)!r})\n"
+        "jg.jit(lambda x: np.exp(x) + 1.0)(np.ones(3))\n"
+    )
+    for loaded in modules_after(program), modules_after(program):
+        loaded -= modules_after("import numpy")
+        assert not loaded & {"numpy.random", "numpy.fft", "logging", "hashlib", "platformdirs"}
+
+
+def test_modules_that_are_imported_behind_the_first_call_have_their_standins(tmp_path) -> None:
+    program = """
+        import numpy as np, jitgraph as jg
+        jg.jit(lambda x: x + 1)(np.ones(3))
+        import random, logging
+
+        @jg.jit
+        def draws(x, own):
+            made = np.random.default_rng(7)
+            return x + own.normal(), made.random(), random.random(), np.fft.fft(x)
+
+        @jg.jit
+        def logs(x):
+            logging.warning("sum %s", x.sum())
+            return x
+
+        def run(f):
+            random.seed(3)
+            return [f(np.arange(4.0), own) for own in [np.random.default_rng(1)] * 3]
+
+        for a, b in zip(run(draws), run(draws.__wrapped__)):
+            assert all(np.allclose(x, y) for x, y in zip(a, b)), (a, b)
+        assert len({float(r[2]) for r in run(draws)}) == 3
+        seen = []
+        handler = logging.Handler()
+        handler.emit = lambda record: seen.append(record.getMessage())
+        logging.getLogger().addHandler(handler)
+        logs(np.ones(3)), logs(np.ones(5))
+        assert seen == ["sum 3.0", "sum 5.0"], seen
+    """
+    path = tmp_path / "late.py"  # functions need a source
+    path.write_text(textwrap.dedent(program))
+    modules_after(f"import runpy\nrunpy.run_path({str(path)!r})")
 
 
 def test_all_is_what_is_public() -> None:

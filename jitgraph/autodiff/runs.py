@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from jitgraph.errors import GradientError, describe
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.graph import Value
 from jitgraph.ir.types import TensorType
+from jitgraph.records import dataclass
 from jitgraph.tensor import EAGER, Storage, Tensor, current_mode, make, mode_of, read, type_of_array, wrap
 from jitgraph.transforms import graph, tape
 from jitgraph.transforms.tape import TAPE, Node

@@ -1,25 +1,27 @@
 """The disk cache: one file an entry, checksummed, replaced atomically, shared by processes, capped in size.
 
-File: 8 bytes magic, 32 bytes SHA-256 of the key and the rest, 4 bytes length of a JSON header, the header, object code.
+File: 8 bytes magic, 32 bytes BLAKE2b of the key and the rest, 4 bytes length of a JSON header, the header, object code.
 Whatever is wrong with a file or the folder is a miss, never an error: nothing of the user's depends on it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import struct
-import tempfile
+import sys
+import threading
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jitgraph.cache.key import checksum
 from jitgraph.config import config
+from jitgraph.records import dataclass
 
-_MAGIC = b"jitgrph2"
+_MAGIC = b"jitgrph3"
 _SUFFIX = ".jgo"
 
 
@@ -38,7 +40,9 @@ def folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     if base:
         return Path(base) / "jitgraph"
-    from platformdirs import user_cache_path  # only without XDG: the import costs some milliseconds
+    if sys.platform == "linux":
+        return Path("~/.cache/jitgraph").expanduser()
+    from platformdirs import user_cache_path  # the import costs some milliseconds
 
     return user_cache_path("jitgraph", appauthor=False)
 
@@ -79,7 +83,7 @@ def _decode(data: bytes, key: str) -> Entry | None:
 
 
 def _checksum(key: str, body: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + body).digest()
+    return checksum(key.encode() + body)
 
 
 def store(key: str, entry: Entry) -> bool:
@@ -93,8 +97,9 @@ def store(key: str, entry: Entry) -> bool:
     name = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-        with os.fdopen(handle, "wb") as f:
+        new = path.parent / f".new-{os.getpid()}-{threading.get_ident()}-{time.time_ns()}"  # tempfile loads much
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as f:
+            name = str(new)
             f.write(data)
         Path(name).replace(path)
     except OSError:

@@ -9,11 +9,21 @@ Argument and captured array contents are not in it: they are arguments.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import cache
 
 import numpy as np
+
+try:  # `hashlib` has this function from there, but loads OpenSSL first: some milliseconds of every start
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+
+def checksum(data: bytes) -> bytes:
+    """A digest of 32 bytes."""
+    found: bytes = blake2b(data, digest_size=32).digest()
+    return found
 
 
 @cache
@@ -29,7 +39,7 @@ def generator() -> str:
                     found.append((entry.path, status.st_size, status.st_mtime_ns))
                 elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
                     folders.append(entry.path)
-    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
+    return checksum(repr(sorted(found)).encode()).hex()
 
 
 def digest(canonical_text: str, cpu: str, llvm: str) -> str:
@@ -41,4 +51,4 @@ def digest(canonical_text: str, cpu: str, llvm: str) -> str:
         llvm: version of llvmlite.
     """
     text = f"{generator()}\0{llvm}\0{np.__version__}\0{cpu}\0{canonical_text}"
-    return hashlib.sha256(text.encode()).hexdigest()
+    return checksum(text.encode()).hex()

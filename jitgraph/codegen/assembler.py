@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FLOAT_BITS: Final = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 COLD: Final = (1, 4000)  # branch weights: the first target is hardly ever taken
+HOT: Final = (4000, 1)  # the second is
 _SUFFIX: Final = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
 
 

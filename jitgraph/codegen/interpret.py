@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,6 +46,7 @@ from jitgraph.ir.dims import DimLike, evaluate
 from jitgraph.ir.layouts import extent
 from jitgraph.ir.scalar_eval import NumpyScalar
 from jitgraph.ops.reduction_plan import chunks_of
+from jitgraph.records import dataclass
 
 _RELATIONS: dict[str, Callable[[int, int], bool]] = {
     "==": lambda a, b: a == b,

@@ -66,8 +66,9 @@ def _emit_for(f: FunctionEmitter, s: For) -> None:
 
 HANDLERS: dict[type, Callable[[FunctionEmitter, Any], None]] = {
     Let: emit_let, DimValue: emit_dim_value, Bind: _emit_bind, Load: emit_load, Store: emit_store, For: _emit_for,
-    While: emit_while, If: emit_if, Reduce: emit_reduce, Alloc: emit_alloc, Free: emit_free, Swap: emit_swap,
-    Check: emit_check, CallKernel: emit_call_kernel, Library: emit_library, Host: emit_host, SetResult: emit_set_result,
+    While: emit_while, If: emit_if, Reduce: emit_reduce, Alloc: emit_alloc, Free: emit_free,
+    Swap: emit_swap, Check: emit_check, CallKernel: emit_call_kernel, Library: emit_library, Host: emit_host,
+    SetResult: emit_set_result,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`For`, `While`, `If`, `Check`: rotated loops with phis; in vector loops masks where the lanes go different ways.
+"""`For`, `While`, `If`, `Check`: rotated loops with phis, jumps; in vector loops masks where the lanes go different ways.
 
 A vector loop runs whole vectors, then the rest once under a mask. A large body is emitted once only, always under the
 mask: there the mask costs nothing beside the work.
@@ -10,9 +10,9 @@ branch run under their masks, a loop runs until no lane is left, and what it car
 from __future__ import annotations
 
 from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
-from jitgraph.codegen.assembler import COLD, FLOAT_BITS, V
+from jitgraph.codegen.assembler import COLD, FLOAT_BITS, HOT, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
-from jitgraph.codegen.loops import Carry, Check, Const, For, If, Stmt, Var, While
+from jitgraph.codegen.loops import Carry, Check, Const, For, If, Merge, Operand, Stmt, Var, While
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, varying
 
 #: A vector loop with more work in it is emitted once, under a mask, instead of twice; calls count as many statements.
@@ -314,6 +314,10 @@ def emit_while(f: FunctionEmitter, s: While) -> None:
 
 
 def emit_if(f: FunctionEmitter, s: If) -> None:
+    ways = _ways(f, s)
+    if ways:
+        _jump(f, s, ways)
+        return
     condition = f.operand(s.condition)
     f.hoist_loads = None  # neither inside, where the address may be out of bounds, nor behind a check in there
     if condition.lanes == 1:
@@ -322,10 +326,55 @@ def emit_if(f: FunctionEmitter, s: If) -> None:
         _divergent_if(f, s, condition)
 
 
+def _ways(f: FunctionEmitter, s: If) -> list[tuple[int, If]]:
+    """Branches, one in the other, that ask for one integer after another, with these; [] if there are fewer than two."""
+    ways: list[tuple[int, If]] = []
+    at: Stmt | None = s if f.lanes == 1 else None
+    while isinstance(at, If) and isinstance(at.condition, Var):
+        known = f.equalities.get(at.condition.name)
+        if known is None or any(case == known[1] for case, _ in ways):
+            break
+        if ways and known[0] != f.equalities[ways[0][1].condition.name][0]:  # type: ignore[union-attr]  # a Var, as all
+            break
+        ways.append((known[1], at))
+        at = at.otherwise[0] if len(at.otherwise) == 1 else None
+    return ways if len(ways) > 1 else []
+
+
+def _jump(f: FunctionEmitter, s: If, ways: list[tuple[int, If]]) -> None:
+    """A jump by number."""
+    a = f.a
+    assert isinstance(s.condition, Var)
+    value = f.operand(f.equalities[s.condition.name][0])
+    f.hoist_loads = None
+    labels = [a.fresh_label("case") for _ in ways]
+    default, done = a.fresh_label("default"), a.fresh_label("switch.done")
+    a.switch(value, default, [(case, label) for (case, _), label in zip(ways, labels, strict=True)])
+    made = [{m.result.name: m for m in way.merges} for _, way in ways]
+
+    def given(m: Merge, side: int, at: int = 0) -> Operand:
+        """What a merge of branch `at` gives if that side runs."""
+        if side == at:
+            return m.then
+        inner = made[at + 1].get(m.otherwise.name) if at + 1 < len(ways) and isinstance(m.otherwise, Var) else None
+        return m.otherwise if inner is None else given(inner, side, at + 1)
+
+    ends: list[tuple[list[V], str]] = []
+    bodies = [*(way.then for _, way in ways), ways[-1][1].otherwise]
+    for side, (label, body) in enumerate(zip([*labels, default], bodies, strict=True)):
+        a.label(label)
+        f.branch(body)
+        ends.append(([f.operand(given(m, side)) for m in s.merges], a.block))
+        a.br(done)
+    a.label(done)
+    for k, m in enumerate(s.merges):
+        f.values[m.result.name] = a.phi([(values[k], block) for values, block in ends])
+
+
 def _uniform_if(f: FunctionEmitter, s: If, condition: V) -> None:
     a = f.a
     then, otherwise, done = a.fresh_label("then"), a.fresh_label("else"), a.fresh_label("if.done")
-    a.condbr(condition, then, otherwise)
+    a.condbr(condition, then, otherwise, weights=HOT if s.cold else None)
     wide = [
         f.lanes > 1 and any(isinstance(x, Var) and _may_vary(f, x) for x in (m.then, m.otherwise)) for m in s.merges
     ]

@@ -112,6 +112,8 @@ class FunctionEmitter:
         self.divergent = False
         self.varying_vars: frozenset[str] = frozenset()
         self.varying_symbols: set[str] = set()
+        #: Conditions `x == number` of integers, by name: an `If` after another on them is a jump.
+        self.equalities: dict[str, tuple[Operand, int]] = {}
         self.hoist_loads: frozenset[str] | None = None
         self._offsets: dict[Any, DimLike] = {}
         self._names: dict[Dim, tuple[str, ...]] = {}

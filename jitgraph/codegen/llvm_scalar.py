@@ -12,7 +12,7 @@ import numpy as np
 from jitgraph import dtypes
 from jitgraph.codegen.assembler import COLD, Assembler, V
 from jitgraph.codegen.llvm_function import TYPES, FunctionEmitter
-from jitgraph.codegen.loops import DimValue, Let
+from jitgraph.codegen.loops import Const, DimValue, Let
 from jitgraph.codegen.vecmath import FUNCTIONS
 from jitgraph.errors import InternalError
 
@@ -33,6 +33,8 @@ def emit_let(f: FunctionEmitter, s: Let) -> None:
     if handler is None:
         raise InternalError(f"no primitive {s.op!r} (in the definition of {s.var.name})")
     f.values[s.var.name] = handler(f, [f.operand(x) for x in s.args], s)
+    if s.op == "cmp" and s.attr == "eq" and isinstance(s.args[1], Const) and s.args[1].dtype.kind in "iu":
+        f.equalities[s.var.name] = s.args[0], int(s.args[1].value)
 
 
 def emit_dim_value(f: FunctionEmitter, s: DimValue) -> None:
@@ -96,7 +98,9 @@ def _arithmetic(name: str) -> Primitive:
     integer, real = getattr(Assembler, name), getattr(Assembler, f"f{name}")
 
     def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
-        return (real if s.args[0].dtype.kind == "f" else integer)(f.a, *args)  # type: ignore[no-any-return]
+        if s.args[0].dtype.kind == "f":
+            return real(f.a, *args)  # type: ignore[no-any-return]
+        return f.here((name, *args), lambda: integer(f.a, *args))
 
     return emit
 
@@ -130,7 +134,9 @@ def _shr(f: FunctionEmitter, args: list[V], s: Let) -> V:
 def _overflows(operation: str) -> Primitive:
     def emit(f: FunctionEmitter, args: list[V], s: Let) -> V:
         prefix = "s" if s.args[0].dtype.kind == "i" else "u"
-        return f.a.with_overflow(prefix + operation, *args)[1]
+        result, overflow = f.a.with_overflow(prefix + operation, *args)
+        f.here((operation, *args), lambda: result)  # the same instruction gives the wrapped result
+        return overflow
 
     return emit
 

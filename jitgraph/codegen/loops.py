@@ -13,7 +13,6 @@ Invariants, checked by `verify`:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, Union
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from jitgraph import dtypes
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Site
+from jitgraph.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +174,15 @@ class Merge:
 
 @dataclass(slots=True)
 class If:
+    """Attributes:
+    cold: `otherwise` is hardly ever taken, and stays as it is: the version of `then` with all its checks.
+    """
+
     condition: Operand
     then: list[Stmt]
     otherwise: list[Stmt]
     merges: list[Merge] = field(default_factory=list)
+    cold: bool = False
 
 
 ReduceKind = Literal["sum", "prod", "max", "min", "any", "all", "argmax", "argmin"]

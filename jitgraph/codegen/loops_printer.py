@@ -184,7 +184,7 @@ def _statement(s: Stmt, depth: int, lines: list[str]) -> None:
         lines.append(f"{pad}if {_operand(s.condition)} {{")
         _body(s.then, depth + 1, lines)
         if s.otherwise:
-            lines.append(f"{pad}}} else {{")
+            lines.append(f"{pad}}} else cold {{" if s.cold else f"{pad}}} else {{")
             _body(s.otherwise, depth + 1, lines)
         merges = [f"{_typed(m.result)} = {_operand(m.then)} | {_operand(m.otherwise)}" for m in s.merges]
         lines.append(f"{pad}}}" + (f" merge ({'; '.join(merges)})" if merges else ""))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import (
@@ -29,6 +28,7 @@ from jitgraph.codegen.loops import (
     While,
 )
 from jitgraph.ir.dims import DimLike, symbols
+from jitgraph.records import dataclass, field
 
 
 def bodies(s: Stmt) -> tuple[list[Stmt], ...]:

@@ -21,6 +21,7 @@ from jitgraph.codegen.loops import (
     For,
     Host,
     If,
+    Let,
     Merge,
     Operand,
     Pair,
@@ -88,7 +89,7 @@ class _Loop:
             and init.producer is not None
             and init.producer.block is self.op.block
             and storage_root(init) is init
-            and init.producer.name not in ("view", "reshape", "cond", "host_call")
+            and init.producer.name not in ("view", "reshape", "cond", "switch", "host_call")
             and any(isinstance(s, Alloc) and s.buffer.name == place.buffer.name for s in low.frame.body)
         ):
             return place.buffer
@@ -191,16 +192,16 @@ def _while(low: Lowering, op: Op) -> None:
     low.frame.body.append(While(test_body, condition[0], body, carried))
 
 
-def _cond(low: Lowering, op: Op) -> None:
-    """A branch: arrays that both sides make from one storage stay in it, others go to memory made before."""
-    condition = low.scalar(op.operands[0])
+def _branch(low: Lowering, op: Op) -> None:
+    """A branch: arrays that all sides make from one storage stay in it, others go to memory made before."""
+    tests = _tests(low, op)
     arrays: dict[int, Memory] = {}
     for k, result in enumerate(op.results):
         if result.type.ndim == 0:
             continue
         values = [r.terminator.operands[k] for r in op.regions]
         roots = [storage_root(v) for v in values]
-        if roots[0] is roots[1] and _is_outside(roots[0], op):
+        if all(root is roots[0] for root in roots) and _is_outside(roots[0], op):
             memory = low.memory(roots[0])
             low.places[roots[0]] = memory
             arrays[k] = memory
@@ -224,17 +225,31 @@ def _cond(low: Lowering, op: Op) -> None:
 
         sides.append(_within(low, side))
         scalars.append(found)
-    merges = []
-    for k, result in enumerate(op.results):
-        if k in arrays:
-            low.places[result] = arrays[k]
-        else:
-            merged = low.frame.scalar_var(result.type.dtype)
-            for part, then, otherwise in zip(*map(parts, (merged, scalars[0][k], scalars[1][k])), strict=True):
+    body, found = sides[-1], scalars[-1]
+    for test, then, held in reversed(list(zip(tests, sides, scalars, strict=False))):
+        merges, results = [], dict[int, Scalar]()
+        for k, otherwise in found.items():
+            merged = results[k] = low.frame.scalar_var(otherwise.dtype)
+            for part, *given in zip(*map(parts, (merged, held[k], otherwise)), strict=True):
                 assert isinstance(part, Var)
-                merges.append(Merge(part, then, otherwise))
-            low.places[result] = merged
-    low.frame.body.append(If(condition, sides[0], sides[1], merges))
+                merges.append(Merge(part, *given))
+        body, found = [If(test, then, body, merges)], results
+    low.frame.body += body
+    for k, result in enumerate(op.results):
+        low.places[result] = arrays[k] if k in arrays else found[k]
+
+
+def _tests(low: Lowering, op: Op) -> list[Operand]:
+    """A condition for each region but the last: one `If` after another, which the emitter makes a jump of."""
+    chosen = low.scalar(op.operands[0])
+    if op.name == "cond":
+        return [chosen]
+    tests: list[Operand] = []
+    for case in op.attrs["cases"]:
+        test = low.frame.var(dtypes.BOOL)
+        low.frame.body.append(Let(test, "cmp", (chosen, Const(case, chosen.dtype)), "eq"))
+        tests.append(test)
+    return tests
 
 
 def _is_outside(value: Value, op: Op) -> bool:
@@ -319,7 +334,8 @@ def _sizes_of(low: Lowering, op: Op) -> dict[str, tuple[int, int]]:
 HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {
     "for": _for,
     "while": _while,
-    "cond": _cond,
+    "cond": _branch,
+    "switch": _branch,
     "check": _check,
     "raise": _raise,
     "host_call": _host_call,

@@ -9,7 +9,6 @@ over the k leading axes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from jitgraph.codegen.loops import For, If, Stmt
@@ -23,6 +22,7 @@ from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import Trait
 from jitgraph.ir.storage import UPDATES, WRITES, target_of
 from jitgraph.ir.types import Shape
+from jitgraph.records import dataclass, field
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering

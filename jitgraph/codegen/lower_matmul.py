@@ -13,7 +13,6 @@ entry. The rules are those of NumPy's `matmul` inner loop:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, Union
 
@@ -36,6 +35,7 @@ from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.types import Shape
 from jitgraph.ops.lowering import mul as low_mul
 from jitgraph.ops.pairs import plain_product
+from jitgraph.records import dataclass
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering

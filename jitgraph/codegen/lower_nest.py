@@ -8,7 +8,6 @@ accesses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from jitgraph.codegen.loops import (
     Bind,
@@ -26,6 +25,7 @@ from jitgraph.codegen.loops import (
     While,
 )
 from jitgraph.ir.dims import Dim, DimLike, dim_min, symbol, symbols
+from jitgraph.records import dataclass
 
 
 @dataclass(slots=True)

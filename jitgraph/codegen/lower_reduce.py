@@ -7,7 +7,6 @@ are computed in the body; reductions over one domain share it where their orders
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ops.reduction_plan import ReductionPlan, reduction_plan
+from jitgraph.records import dataclass
 
 Kind = Literal["sum", "prod", "max", "min", "any", "all"]
 #: Primitives of a row up to which four rows are added at a time.

@@ -200,6 +200,9 @@ class LetBuilder:
     def irem(self, a: Operand, b: Operand) -> Var:
         return self._let("irem", a.dtype, (a, b))
 
+    def overflows(self, operation: str, a: Operand, b: Operand) -> Var:
+        return self._let(f"{operation}_overflows", dtypes.BOOL, (a, b))
+
     def fma(self, a: Operand, b: Operand, c: Operand) -> Var:
         return self._let("fma", a.dtype, (a, b, c))
 

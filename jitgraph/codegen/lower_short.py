@@ -14,7 +14,6 @@ time a branch on the size chooses between it and the plain one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitgraph import dtypes
@@ -22,6 +21,7 @@ from jitgraph.codegen.loops import Buffer, Const, DimValue, For, If, Let, Load, 
 from jitgraph.codegen.lower_nest import Access, Axis, accesses_of, contiguous, nest
 from jitgraph.codegen.lower_scalar import Frame
 from jitgraph.ir.dims import DimLike, dim_min, evaluate, substitute, symbol, symbols
+from jitgraph.records import dataclass
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower_kernel import Group

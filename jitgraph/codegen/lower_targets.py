@@ -13,7 +13,7 @@ from typing import TypeAlias, Union
 
 from jitgraph.codegen.loops import Buffer
 from jitgraph.ir.graph import Block, Graph, Op, Value
-from jitgraph.ir.opdef import Trait
+from jitgraph.ir.opdef import BRANCHES, Trait
 from jitgraph.ir.storage import UPDATES, storage_argument, storage_root
 
 #: Ops in a kernel that take a pass of their own.
@@ -77,7 +77,7 @@ def _visit(block: Block, targets: dict[Value, Target]) -> None:
                     for shared in (value, body.args[k], op.operands[k]):
                         targets.setdefault(shared, targets[result])
             _visit(body, targets)
-        elif name == "cond":
+        elif name in BRANCHES:
             _visit_cond(op, targets)
 
 
@@ -139,7 +139,7 @@ def _visit_cond(op: Op, targets: dict[Value, Target]) -> None:
             continue
         values = [r.terminator.operands[k] for r in op.regions]
         roots = [storage_root(v) for v in values]
-        if roots[0] is roots[1]:
+        if all(root is roots[0] for root in roots):
             targets.setdefault(roots[0], targets[result])
             continue
         for region, value, root in zip(op.regions, values, roots, strict=True):

@@ -8,7 +8,6 @@ loaded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from jitgraph import dtypes
@@ -20,6 +19,7 @@ from jitgraph.ir.dims import DimLike, symbol, symbols
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.storage import target_of
 from jitgraph.ir.types import IndexMap
+from jitgraph.records import dataclass
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering

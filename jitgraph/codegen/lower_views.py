@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from jitgraph.codegen.loops import (
@@ -28,6 +27,7 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.ir.dims import Dim, DimLike, floordiv, is_factor, mod, symbols
 from jitgraph.ir.types import IndexMap, Layout, Shape
+from jitgraph.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

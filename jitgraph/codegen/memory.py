@@ -8,7 +8,6 @@ arena that fits, in the order of the program (stretches are free behind the last
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from jitgraph.codegen.loops import (
     Address,
@@ -25,6 +24,7 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.loops_walk import bodies
 from jitgraph.ir.dims import DimLike, Facts, floordiv, split_linear, substitute, symbols
+from jitgraph.records import dataclass
 
 ALIGNMENT = 64
 

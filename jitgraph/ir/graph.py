@@ -13,11 +13,11 @@ Invariants, checked by `ir.verifier`:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from jitgraph.ir.dims import DimLike, Facts
 from jitgraph.ir.types import TensorType
+from jitgraph.records import dataclass, field
 from jitgraph.source import SourceLoc
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from jitgraph.ir.dims import Dim, DimLike, evaluate
 from jitgraph.ir.graph import Block, Graph, Op, Site, Value
 from jitgraph.ir.layouts import extent
 from jitgraph.ir.types import IndexMap, Layout, TensorType
+from jitgraph.records import dataclass, field
 
 
 class Deoptimise(Exception):  # noqa: N818 - no error: an instruction to run the call in plain Python
@@ -265,6 +265,11 @@ def _cond(run: Evaluation, op: Op) -> Sequence[Any]:
     return run.block(op.regions[0 if run.env[op.operands[0]] else 1], ())
 
 
+def _switch(run: Evaluation, op: Op) -> Sequence[Any]:
+    cases, number = op.attrs["cases"], int(run.env[op.operands[0]])
+    return run.block(op.regions[cases.index(number) if number in cases else -1], ())
+
+
 def _kernel(run: Evaluation, op: Op) -> Sequence[Any]:
     return run.block(op.regions[0], run.operands(op))
 
@@ -315,6 +320,7 @@ _STEPS: dict[str, Callable[[Evaluation, Op], Sequence[Any]]] = {
     "for": _for,
     "while": _while,
     "cond": _cond,
+    "switch": _switch,
     "kernel": _kernel,
     "check": _check,
     "raise": _raise,

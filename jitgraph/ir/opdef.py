@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from jitgraph.ir.types import TensorType
+from jitgraph.records import dataclass, field
 
 Attrs: TypeAlias = Mapping[str, Any]
 
@@ -28,6 +28,10 @@ class Trait(Enum):
     CONTROL = auto()  # has regions that run zero or more times
     BINDS = auto()  # binds the symbol in attrs["symbol"]
     OPAQUE = auto()  # not fused: a library call, a callback, a region op
+
+
+#: Operators of which one region runs, none twice: what they answer is what that region yields.
+BRANCHES: frozenset[str] = frozenset(["cond", "switch"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,10 @@ class Scalar(Protocol):
 
     def idiv(self, a: Any, b: Any) -> Any: ...
     def irem(self, a: Any, b: Any) -> Any: ...
+    def overflows(self, operation: str, a: Any, b: Any) -> Any:
+        """Whether the exact result of `operation` (add, sub, mul) on two integers leaves their dtype. Gives bool."""
+        ...
+
     def fma(self, a: Any, b: Any, c: Any) -> Any: ...
     def muladd(self, a: Any, b: Any, c: Any) -> Any:
         """a * b + c as NumPy's vector loops compute it: with one rounding where the CPU has FMA, with two elsewhere."""

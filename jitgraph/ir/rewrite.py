@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from jitgraph.ir.graph import Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.storage import UPDATES, WRITES
 from jitgraph.ir.types import TensorType
+from jitgraph.records import dataclass
 
 Rewrite: TypeAlias = Callable[[Op, Builder], Value | None]
 

@@ -27,6 +27,7 @@ _PREDICATES: dict[str, Callable[[Any, Any], Any]] = {
     "ge": np.greater_equal,
     "uno": lambda a, b: np.isnan(a) | np.isnan(b),
 }
+_EXACT: dict[str, Callable[[Any, Any], Any]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 _NUMPY_NAMES = {"pow": "power", "libm.hypot": "hypot"}
 _BY_ELEMENT: dict[str, Callable[[float], float]] = {"erf": math.erf, "erfc": math.erfc}
 
@@ -94,6 +95,11 @@ class NumpyScalar:
     def irem(self, a: Any, b: Any) -> Any:
         self._require_divisor(a, b)
         return np.fmod(a, b)
+
+    def overflows(self, operation: str, a: Any, b: Any) -> Any:
+        exact = _EXACT[operation](np.asarray(a).astype(object), np.asarray(b).astype(object))
+        info = np.iinfo(a.dtype)
+        return np.asarray((exact < int(info.min)) | (exact > int(info.max)), bool)[()]
 
     def muladd(self, a: Any, b: Any, c: Any) -> Any:
         return self.fma(a, b, c) if host().has_fma else np.add(np.multiply(a, b), c)

@@ -11,6 +11,7 @@ from typing import TypeAlias, Union
 
 from jitgraph.ir.dims import DimLike, Facts
 from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.opdef import BRANCHES
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 
 #: Ops whose result is the next version of the operand named.
@@ -55,9 +56,9 @@ def storage_root(value: Value) -> Value:
             if storage_root(body.terminator.operands[value.index]) is not body.args[value.index]:
                 return value
             value = op.operands[value.index]
-        elif name == "cond":
+        elif name in BRANCHES:
             bases = [storage_root(r.terminator.operands[value.index]) for r in op.regions]
-            if bases[0] is not bases[1]:
+            if any(base is not bases[0] for base in bases):
                 return value
             value = bases[0]
         else:

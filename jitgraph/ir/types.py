@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.ir.dims import DimLike, substitute
+from jitgraph.records import dataclass, field
 
 Shape: TypeAlias = tuple[DimLike, ...]
 

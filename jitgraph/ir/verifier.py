@@ -10,8 +10,8 @@
 7. Regions fit their op: arguments, yields, operands and results of `for`, `while`, `cond`, `kernel` agree in type (in
    layout but for axes of size 1).
 8. A `kernel` sees nothing but its arguments, and holds no ordered, opaque or control op.
-9. A view or write map fits its base: one entry an axis, inside the base as far as can be proven. Where a size turns
-   out to be 0, what accesses an element stands behind a check that fails or in a loop without turns.
+9. A view or write map fits its base: one entry an axis, inside the base as far as can be proven. What accesses
+   an element that turns out to be outside stands behind a check that fails, or in a loop without turns.
 10. Blocks, ops and values link to one another consistently.
 11. Sites exist.
 12. `return` agrees with the results recipe: its operands are the fresh results and the last versions of `mutates`.
@@ -30,7 +30,7 @@ from jitgraph.ir.printer import print_with_lines, type_text
 from jitgraph.ir.types import IndexMap, TensorType, same_layout
 
 #: Ops whose types and regions are checked here rather than by their record's type rule.
-STRUCTURED = frozenset(["for", "while", "cond", "kernel", "yield", "return", "view", "write", "host_call"])
+STRUCTURED = frozenset(["for", "while", "cond", "switch", "kernel", "yield", "return", "view", "write", "host_call"])
 _SHOWN_LINES = 60
 
 
@@ -268,7 +268,8 @@ class _Verifier:
             if facts.is_le(size, 0) and not isinstance(size, int):
                 continue  # never runs
             ends = [a.offset] if a.axis is None else [a.offset, a.offset + a.step * (m.shape[a.axis] - 1)]
-            if any(facts.is_lt(e, 0) or facts.is_le(size, e) for e in ends):
+            outside = any(facts.is_lt(e, 0) or facts.is_le(size, e) for e in ends)
+            if outside and not (a.axis is None and _behind_a_check(op)):
                 raise self.fail(9, "the map leaves its base", op)
 
     def _view(self, op: Op) -> None:
@@ -321,6 +322,18 @@ class _Verifier:
         self.regions(op, 2)
         if len(op.operands) != 1 or op.operands[0].type.dtype.kind != "b" or op.operands[0].type.ndim:
             raise self.fail(7, "a cond has one bool operand", op)
+        self.branches(op)
+
+    def _switch(self, op: Op) -> None:
+        cases = op.attrs.get("cases", ())
+        self.regions(op, len(cases) + 1)
+        if len(op.operands) != 1 or op.operands[0].type.dtype.kind not in "iu" or op.operands[0].type.ndim:
+            raise self.fail(7, "a switch has one integer operand", op)
+        if not all(type(case) is int for case in cases) or len(set(cases)) != len(cases) or not cases:
+            raise self.fail(7, "the cases of a switch are integers that differ", op)
+        self.branches(op)
+
+    def branches(self, op: Op) -> None:
         for region in op.regions:
             self.agree(op, "region arguments", region.args, ())
             self.agree(op, "yields", region.terminator.operands, op.results)
@@ -343,3 +356,16 @@ class _Verifier:
         for a, version in zip(mutates, op.operands[fresh:], strict=True):
             if not self.same(version.type, g.args[a].type, layout=False):
                 raise self.fail(12, f"the last version of argument {a} is {type_text(version.type)}", op)
+
+
+def _behind_a_check(op: Op) -> bool:
+    """Whether something may fail before `op` is reached: in front of it, in its block or one around, loops included."""
+    at: Op | None = op
+    while at is not None:
+        before = at.prev
+        while before is not None:
+            if any(inner.name in ("check", "raise") for inner in before.walk()):
+                return True
+            before = before.prev
+        at = at.block.parent if at.block is not None else None
+    return False

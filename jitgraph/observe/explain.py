@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy as np
 from jitgraph.codegen.loops import Alloc, CallKernel, For, If, Library, Program, Stmt, While
 from jitgraph.ir.dims import DimLike, evaluate, symbols
 from jitgraph.ir.graph import Graph, Op
-from jitgraph.ir.opdef import Trait
+from jitgraph.ir.opdef import BRANCHES, Trait
+from jitgraph.records import dataclass, field
 from jitgraph.source import SourceLoc
 
 
@@ -177,8 +177,8 @@ def _lines(
             what = f"BLAS ({', '.join(sorted(libraries)) or 'inline loops'})"
         elif "host_call" in names:
             what = "a call back into Python"
-        elif names & {"for", "while", "cond"}:
-            what = f"machine {'branch' if 'cond' in names else 'loop'}"
+        elif names & {"for", "while", *BRANCHES}:
+            what = f"machine {'branch' if names & BRANCHES else 'loop'}"
         elif names and all(op.type.ndim == 0 for o in ops_at[key] for op in o.results):
             what = "scalar code"
         elif all(o.name in ("view", "reshape") for o in ops_at[key]):

@@ -6,7 +6,6 @@ Made by `python -m jitgraph functions > docs/functions.md`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType
+from jitgraph.records import dataclass
 from jitgraph.tensor import METHODS, Tensor
 from jitgraph.tracing import host, numpy_python
 from jitgraph.tracing.host_table import POLYNOMIALS

@@ -1,6 +1,7 @@
 """Region operators and terminators. Their meaning is that of their regions: `ir.interpret` and `codegen` run those.
 
-A `cond` has no type rule of its own (what its branches yield is its type) and is emitted with its result types.
+A `cond` or `switch` has no type rule of its own (what its regions yield is its type) and is emitted with its result
+types.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def _no_results(types: Sequence[TensorType], attrs: Attrs) -> Signature:
     return Signature(keep(types), ())
 
 
-def _cond_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-    raise InternalError("the types of a `cond` are those that its regions yield: emit it with them")
+def _branch_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    raise InternalError("the types of a branch are those that its regions yield: emit it with them")
 
 
 define(
@@ -58,8 +59,15 @@ define(
 define(
     "cond",
     "Runs the first region if the predicate holds, else the second.",
-    _cond_infer,
+    _branch_infer,
     by_regions("cond"),
+    traits=REGION,
+)
+define(
+    "switch",
+    "Runs region k if the integer is cases[k], the last region if it is none of them; the cases differ.",
+    _branch_infer,
+    by_regions("switch"),
     traits=REGION,
 )
 define(

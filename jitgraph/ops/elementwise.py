@@ -281,10 +281,22 @@ predicate(
     commutative=True,
     pairs=on_pairs.not_equal,
 )
-predicate("lt", np.less, "a < b.", low.compare("lt"), pairs=on_pairs.ordered("lt"))
-predicate("le", np.less_equal, "a <= b.", low.compare("le"), pairs=on_pairs.ordered("le"))
-predicate("gt", np.greater, "a > b.", low.compare("gt"), pairs=on_pairs.ordered("gt"))
-predicate("ge", np.greater_equal, "a >= b.", low.compare("ge"), pairs=on_pairs.ordered("ge"))
+predicate(
+    "lt", np.less, "a < b.", low.compare("lt"), pairs=on_pairs.ordered("lt"),
+    evaluate=_of_scalars(np.less, operator.lt),
+)  # fmt: skip
+predicate(
+    "le", np.less_equal, "a <= b.", low.compare("le"), pairs=on_pairs.ordered("le"),
+    evaluate=_of_scalars(np.less_equal, operator.le),
+)  # fmt: skip
+predicate(
+    "gt", np.greater, "a > b.", low.compare("gt"), pairs=on_pairs.ordered("gt"),
+    evaluate=_of_scalars(np.greater, operator.gt),
+)  # fmt: skip
+predicate(
+    "ge", np.greater_equal, "a >= b.", low.compare("ge"), pairs=on_pairs.ordered("ge"),
+    evaluate=_of_scalars(np.greater_equal, operator.ge),
+)  # fmt: skip
 predicate("isnan", np.isnan, "Whether x is NaN.", low.isnan, pairs=on_pairs.isnan)
 predicate("isinf", np.isinf, "Whether x is infinite.", low.isinf, pairs=on_pairs.isinf)
 predicate("isfinite", np.isfinite, "Whether x is neither infinite nor NaN.", low.isfinite, pairs=on_pairs.isfinite)

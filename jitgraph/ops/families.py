@@ -335,6 +335,7 @@ def predicate(
     doc: str,
     lower: Callable[..., Any] | None,
     *,
+    evaluate: Callable[..., Any] | None = None,
     commutative: bool = False,
     pairs: Callable[..., Any] | None = None,
 ) -> OpDef:
@@ -344,7 +345,7 @@ def predicate(
             name,
             doc,
             ufunc_rule(name, ufunc, python_bool=True),
-            ufunc,
+            evaluate or ufunc,
             None if lower is None else in_single(lower),
             no_gradient,
             traits=COMMUTATIVE if commutative else ELEMENTWISE,

@@ -326,9 +326,9 @@ def cast(s: Scalar, x: Any, dtype: np.dtype) -> Any:
     """`astype`. `Scalar.cast` sees floats only in the range of the signed target.
 
     Out of range, as x86 converts (and NumPy with it): to 8 and 16 bits by way of int32 and to uint32 by way of int64,
-    keeping the low bits; to int32 and int64 the least integer.
+    keeping the low bits; to int32 and int64 the least integer. The byte order is memory's: a scalar is native.
     """
-    source = s.dtype(x)
+    source, dtype = s.dtype(x), dtypes.native(dtype)
     if source == dtype:
         return x
     if source == dtypes.F16:
@@ -363,22 +363,15 @@ def _to_signed(s: Scalar, x: Any, dtype: np.dtype) -> Any:
 
 
 def add_overflows(s: Scalar, a: Any, b: Any) -> Any:
-    total = s.add(a, b)
-    return s.cmp("lt", s.and_(s.xor(a, total), s.xor(b, total)), s.like(0, a))
+    return s.overflows("add", a, b)
 
 
 def sub_overflows(s: Scalar, a: Any, b: Any) -> Any:
-    return s.cmp("lt", s.and_(s.xor(a, b), s.xor(a, s.sub(a, b))), s.like(0, a))
+    return s.overflows("sub", a, b)
 
 
 def mul_overflows(s: Scalar, a: Any, b: Any) -> Any:
-    """Whether a * b leaves int64: dividing the wrapped product by a must give b back."""
-    zero, minus_one = s.like(0, a), s.like(-1, a)
-    is_zero, is_minus_one = s.cmp("eq", a, zero), s.cmp("eq", a, minus_one)
-    divisor = s.select(s.or_(is_zero, is_minus_one), s.like(1, a), a)
-    wrapped = s.cmp("ne", s.idiv(s.mul(a, b), divisor), b)
-    least = s.cmp("eq", b, s.like(minimum_of(dtypes.I64), b))
-    return s.select(is_zero, false(s), s.select(is_minus_one, least, wrapped))
+    return s.overflows("mul", a, b)
 
 
 # --------------------------------------------------------------------------------------------------------- functions

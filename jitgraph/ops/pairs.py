@@ -173,10 +173,13 @@ def not_equal(s: Scalar, types: Types, a: Any, b: Any) -> Any:
 
 
 def ordered(predicate: str) -> Lower:
-    """lt, le, gt or ge: by the real parts unless an imaginary one is NaN, then by the imaginary ones."""
+    """lt, le, gt or ge: by the real parts, of arrays unless an imaginary one is NaN, then by the imaginary ones."""
 
     def lower(s: Scalar, types: Types, a: Any, b: Any) -> Any:
-        return order(s, predicate, a, b)
+        if not are_scalars(types):
+            return order(s, predicate, a, b)
+        by_imag = s.and_(s.cmp("eq", a.real, b.real), s.cmp(predicate, a.imag, b.imag))
+        return s.or_(s.cmp(predicate[0] + "t", a.real, b.real), by_imag)
 
     return lower
 
@@ -234,6 +237,7 @@ def where(s: Scalar, types: Types, condition: Any, a: Any, b: Any) -> Any:
 
 def cast(s: Scalar, types: Types, x: Any, dtype: np.dtype) -> Any:
     """As `astype`: to a real dtype the imaginary part is dropped, to bool a number is true unless both parts are 0."""
+    dtype = dtypes.native(dtype)
     part = dtypes.part_of(dtype)
     if not dtypes.is_complex(s.dtype(x)):
         whole = low.cast(s, x, part)

@@ -20,7 +20,6 @@ lie in another order than the array's, or whose dtype is another one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, TypeAlias
 
@@ -29,6 +28,7 @@ import numpy as np
 from jitgraph.ir.dims import Dim, DimLike, as_symbol, dim_max, dim_min, evaluate, floordiv
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.types import TensorType, elementwise_layout
+from jitgraph.records import dataclass
 
 Order: TypeAlias = Literal["pairwise", "serial", "free"]
 ReduceKind: TypeAlias = Literal["sum", "prod", "max", "min", "any", "all"]

@@ -3,22 +3,23 @@
 One walk in program order (one-shot analysis). An update may overwrite its base unless the old elements are needed:
 by a reader behind it, by the next turn of a loop around it, or by reads in the same kernel of other elements than
 the one written. Then, from cheap to dear: the value is stored before it is written (`x[1:] = x[:-1]`), or the base
-is copied. The memory of arguments that the graph does not write, and of constants, is never written.
+is copied. The memory of arguments that the graph does not write, and of constants, is never written. What the caller
+can see is written when the program says so, as an error may follow: not the argument is copied, but what is read later.
 
 A `copy` made here has an attr `reason`: why, with the line of the reader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Block, Graph, Op, Value
-from jitgraph.ir.opdef import REGISTRY, Trait
+from jitgraph.ir.opdef import BRANCHES, REGISTRY, Trait
 from jitgraph.ir.storage import UPDATES, WRITES, Space, disjoint, extended, storage_root, target_of
 from jitgraph.ir.types import IndexMap
+from jitgraph.records import dataclass
 
 #: Steps (a reshape first) and a map then: how an operand is seen.
 _Path: TypeAlias = tuple[Space, IndexMap]
@@ -62,6 +63,7 @@ class _Bufferize:
         seen: arrays that are views of others.
         views: those put behind the kernel at hand, which the walk has not met.
         number: position of each op in the program.
+        visible: the versions of arguments' storages that the caller sees.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -74,6 +76,9 @@ class _Bufferize:
         self.views: list[Op] = []
         self.number: dict[Op, float] = {}
         self.mutates = tuple(graph.body.terminator.attrs.get("mutates", ()))
+        self.visible = _visible(
+            graph.body.terminator.operands[len(graph.body.terminator.operands) - len(self.mutates) :]
+        )
 
     def run(self) -> bool:
         count = 0.0
@@ -121,7 +126,7 @@ class _Bufferize:
                 self._op(self.views.pop())
         elif name in ("for", "while"):
             self._loop(op)
-        elif name == "cond":
+        elif name in BRANCHES:
             self._cond(op)
         elif name == "return":
             self._return(op)
@@ -140,9 +145,7 @@ class _Bufferize:
 
     def _update(self, op: Op) -> None:
         at = UPDATES[op.name]
-        reason = self._conflict(op, op.operands[at], at)
-        if reason is not None:
-            self._copy(op, at, reason)
+        self._free(op, at, op.result)
         root = self.root[op.operands[at]]
         for i, value in enumerate(op.operands):
             if i == at or self.root.get(value) is not root or value.type.ndim == 0:
@@ -162,16 +165,35 @@ class _Bufferize:
         loop = _loop_between(op, root)
         if loop is not None:
             return f"each turn of the loop starts from the same array{_at(loop)}"
+        return next((reason for *_, reason in self._needing(op, at)), None)
+
+    def _needing(self, op: Op, at: int) -> Iterator[tuple[Value, Op, int, str]]:
+        """The uses of what the storage of operand `at` holds that come when `op` has overwritten it, and why."""
         here = self.number[op]
-        for value in self.current[root]:
+        for value in self.current[self.root[op.operands[at]]]:
             for user, i in value.uses:
                 if user is op:
                     if op.regions and op.name != "kernel" and i != at:
-                        return f"the loop carries it twice{_at(op)}"
-                    continue
-                if self.number.get(user, 0) > here and not _exclusive(user, op):
-                    return f"its old elements are read by {user.name}{_at(user)}"
-        return None
+                        yield value, user, i, f"the loop carries it twice{_at(op)}"
+                elif self.number.get(user, 0) > here and not _exclusive(user, op):
+                    yield value, user, i, f"its old elements are read by {user.name}{_at(user)}"
+
+    def _free(self, op: Op, at: int, result: Value) -> None:
+        """Make `op` able to overwrite the storage of its operand `at`, the next version of which is `result`."""
+        reason = self._conflict(op, op.operands[at], at)
+        if reason is not None and not self._copy_readers(op, at, (result,)):
+            self._copy(op, at, reason)
+
+    def _copy_readers(self, op: Op, at: int, results: Sequence[Value]) -> bool:
+        """If `op` writes what the caller sees, copy for those who read the old elements; True if that was all."""
+        if not any(r in self.visible for r in results):
+            return False
+        copies: dict[Value, Value] = {}
+        for value, user, i, reason in list(self._needing(op, at)):
+            if value not in copies:
+                copies[value] = self._insert_copy(_ancestor(op, _block_of(value)), value, reason)
+            user.set_operand(i, copies[value])
+        return self._conflict(op, op.operands[at], at) is None
 
     def _copy(self, op: Op, i: int, reason: str) -> Value:
         """Make operand `i` of `op` a copy."""
@@ -211,7 +233,7 @@ class _Bufferize:
                 bases.setdefault(base, o)
         for arg in bases:
             reason = self._conflict(op, op.operands[arg.index], arg.index)
-            if reason is not None:
+            if reason is not None and not self._copy_readers(op, arg.index, op.results):
                 self._copy_base(op, arg, reason)
         for o in updates:
             base = storage_root(o.operands[UPDATES[o.name]])
@@ -396,9 +418,7 @@ class _Bufferize:
             elif body.args[k] not in self.written:
                 self._join(result, self.root[op.operands[k]])
             else:
-                reason = self._conflict(op, op.operands[k], k)
-                if reason is not None:
-                    self._copy(op, k, reason)
+                self._free(op, k, result)
                 self._next_version(result, self.root[op.operands[k]])
 
     def _cond(self, op: Op) -> None:
@@ -407,9 +427,10 @@ class _Bufferize:
         for k, result in enumerate(op.results):
             values = [r.terminator.operands[k] for r in op.regions]
             roots = [storage_root(v) for v in values]
-            if result.type.ndim == 0 or roots[0] is not roots[1] or _block_of(roots[0]) in op.regions:
+            apart = any(root is not roots[0] for root in roots)
+            if result.type.ndim == 0 or apart or _block_of(roots[0]) in op.regions:
                 self._begin(result)
-            elif values[0] is values[1]:
+            elif all(value is values[0] for value in values):
                 self._join(result, self.root[roots[0]])
             else:
                 self._next_version(result, self.root[roots[0]])
@@ -521,6 +542,40 @@ def _is_base(op: Op, k: int) -> bool:
     return UPDATES.get(op.name) == k
 
 
+def _visible(ends: Sequence[Value]) -> set[Value]:
+    """The last versions of some storages, and those before them, in regions too."""
+    found: set[Value] = set()
+    stack = list(ends)
+    while stack:
+        value = stack.pop()
+        op = value.producer
+        if value in found:
+            continue
+        found.add(value)
+        if op is None:
+            continue
+        if op.name in UPDATES:
+            stack.append(op.operands[UPDATES[op.name]])
+        elif op.name == "kernel":
+            base = storage_root(op.regions[0].terminator.operands[value.index])
+            if base.block is op.regions[0]:
+                stack.append(op.operands[base.index])
+        elif op.name in ("for", "while"):
+            stack += (op.operands[value.index], op.regions[-1].terminator.operands[value.index])
+        elif op.name in BRANCHES:
+            stack.extend(r.terminator.operands[value.index] for r in op.regions)
+    return found
+
+
+def _ancestor(op: Op, block: Block | None) -> Op:
+    """The op of a block that is `op` or stands around it."""
+    while op.block is not block:
+        assert op.block is not None
+        assert op.block.parent is not None
+        op = op.block.parent
+    return op
+
+
 def _block_of(value: Value) -> Block | None:
     return value.producer.block if value.producer is not None else value.block
 
@@ -540,7 +595,7 @@ def _loop_between(op: Op, root: Value) -> Op | None:
 
 def _exclusive(a: Op, b: Op) -> bool:
     """Whether the two stand on different sides of a branch."""
-    sides = {parent: block for parent, block in _around(a) if parent.name == "cond"}
+    sides = {parent: block for parent, block in _around(a) if parent.name in BRANCHES}
     return any(sides.get(parent, block) is not block for parent, block in _around(b))
 
 

@@ -253,7 +253,7 @@ def cast_of_cast(op: Op, b: Builder) -> Value | None:
     source, middle, target = x.type.dtype, inner.result.type.dtype, op.result.type.dtype
     if not holds_exactly(source, middle):
         return None
-    if middle.kind == "f" and target.kind in "iu" and not holds_exactly(source, target) and source.kind != "f":
+    if middle.kind in "fc" and target.kind in "iu" and not holds_exactly(source, target) and source.kind != "f":
         return None  # out of range, float to int and int to int differ
     if x.type.ndim != op.result.type.ndim:
         return None
@@ -268,7 +268,7 @@ def holds_exactly(source: np.dtype, target: np.dtype) -> bool:
         return True
     if target.kind == "b":
         return False
-    if source.kind in "iu" and target.kind == "f":
+    if source.kind in "iu" and target.kind in "fc":
         return np.iinfo(source).bits - (source.kind == "i") <= np.finfo(target).nmant + 1
     if source.kind == "f" and target.kind != "f":
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.opdef import BRANCHES, REGISTRY, Trait
 from jitgraph.ir.rewrite import constant_number, replace_value
 from jitgraph.ir.transform import Substitution, has_effects, inline
 
@@ -31,11 +32,11 @@ class _Simplifier:
         return changed
 
     def one(self, op: Op) -> bool:
-        if op.name == "cond":
+        if op.name in BRANCHES:
             if self.known_branch(op):
                 return True
             changed = self.same_yields(op)
-            return self.empty_branches(op) or changed
+            return self.empty_branches(op) or self.one_after_another(op) or changed
         if op.name == "for":
             return self.no_turn(op) or self.one_turn(op) or self.passed_through(op)
         if op.name == "while":
@@ -52,20 +53,58 @@ class _Simplifier:
         self.graph.erase(op)
 
     def known_branch(self, op: Op) -> bool:
-        """cond(true, a, b) = a; cond(false, a, b) = b"""
+        """cond(true, a, b) = a; cond(false, a, b) = b; switch(k, ...) = the region of k"""
         number = constant_number(op.operands[0])
         if number is None:
             return False
-        self.replace(op, inline(op.regions[0 if number else 1], (), op))
+        cases = op.attrs.get("cases", (True,))
+        self.replace(op, inline(op.regions[cases.index(number) if number in cases else -1], (), op))
+        return True
+
+    def one_after_another(self, op: Op) -> bool:
+        """cond(k == 0, a, cond(k == 1, b, c)) = switch(k, a, b, c); and if the inner one is a switch already"""
+        if op.name != "cond":
+            return False
+        tested = _number_tested(op.operands[0])
+        inner = op.regions[1].terminator.prev
+        if tested is None or inner is None or inner.name not in BRANCHES:
+            return False
+        value, case = tested
+        if inner.name == "switch":
+            others = (inner.operands[0], tuple(inner.attrs["cases"]))
+        else:
+            known = _number_tested(inner.operands[0])
+            if known is None:
+                return False
+            others = known[0], (known[1],)
+        if others[0] is not value or not _is_only(op.regions[1], inner):
+            return False
+        if case in others[1]:  # it would never run
+            return False
+        regions = [op.regions[0], *inner.regions]
+        yielded = op.regions[1].terminator.operands
+        for region in inner.regions:
+            given = region.terminator.operands
+            region.terminator.set_operands([given[x.index] if x.producer is inner else x for x in yielded])
+        types = [r.type for r in op.results]
+        made = Op(REGISTRY["switch"], (value,), types, {"cases": (case, *others[1])}, regions, op.loc)
+        assert op.block is not None
+        op.block.insert_before(op, made)
+        for old, new in zip(op.results, made.results, strict=True):
+            old.replace_all_uses_with(new)
+            new.name = old.name
+        del op.regions[0]
+        inner.regions.clear()
+        self.graph.erase(op)
         return True
 
     def same_yields(self, op: Op) -> bool:
-        """A result for which both branches yield the same outer value is that value."""
+        """A result for which all branches yield the same outer value is that value."""
         changed = False
         branches = [region.terminator.operands for region in op.regions]
         for i, r in enumerate(op.results):
             value = branches[0][i]
-            if r.uses and value is branches[1][i]:
+            if r.uses and all(value is branch[i] for branch in branches):
                 self.b.ahead_of(op)
                 replace_value(r, value, self.b)
                 changed = True
@@ -91,10 +130,11 @@ class _Simplifier:
     def one_turn(self, op: Op) -> bool:
         """for over one index = the body at that index"""
         lower, upper, step = op.attrs["lower"], op.attrs["upper"], op.attrs["step"]
-        if all(isinstance(d, int) for d in (lower, upper, step)):
-            if len(range(lower, upper, step)) != 1:
-                return False
-        elif not (isinstance(step, int) and step > 0 and upper - lower == 1):
+        if not isinstance(step, int):
+            return False
+        facts = self.graph.facts
+        low, high, size = (lower, upper, step) if step > 0 else (upper, lower, -step)
+        if not (facts.is_lt(low, high) and facts.is_le(high, low + size)):
             return False
         region = op.regions[0]
         index = Substitution({op.attrs["index"]: lower})
@@ -132,3 +172,29 @@ class _Simplifier:
                     for user, k in used:
                         user.set_operand(k, initial)
         return changed
+
+
+def _number_tested(predicate: Value) -> tuple[Value, int] | None:
+    """(k, c) of a predicate that is `k == c` for an integer k and a constant c."""
+    while predicate.producer is not None and predicate.producer.name == "as_kind":
+        predicate = predicate.producer.operands[0]
+    op = predicate.producer
+    if op is None or op.name != "eq":
+        return None
+    for value, other in (op.operands, reversed(op.operands)):
+        number = constant_number(other)
+        if number is not None and value.type.dtype.kind in "iu" and not value.type.ndim:
+            return value, int(number)
+    return None
+
+
+def _is_only(region: Block, branch: Op) -> bool:
+    """Whether a region does nothing but decide that branch."""
+    needed = {branch}
+    for op in reversed(list(region.ops())):
+        if op is branch or op is region.terminator:
+            continue
+        if not op.defn.has(Trait.PURE) or any(user not in needed for r in op.results for user in r.users()):
+            return False
+        needed.add(op)
+    return True

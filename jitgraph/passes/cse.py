@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.graph import Block, Graph, Op
+from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import Trait
 from jitgraph.ir.printer import attr_text
 from jitgraph.ir.rewrite import erase_unused, replace_value, starts_storage
@@ -87,9 +88,13 @@ class _Merger:
         return True
 
 
-def op_key(op: Op) -> tuple[Any, ...]:
-    """Equal for ops that compute the same values."""
-    operands = [id(v) for v in op.operands]
+def op_key(op: Op, names: Mapping[Value, Value] | None = None) -> tuple[Any, ...]:
+    """Equal for ops that compute the same values.
+
+    Args:
+        names: values that others stand for.
+    """
+    operands = [id(v) for v in op.operands] if names is None else [id(names.get(v, v)) for v in op.operands]
     if Trait.REDUCTION in op.defn.traits:  # `keepdims` changes the shape only
         return (op.defn.name, *operands, op.attrs["axes"], op.attrs.get("dtype"))
     turned = len(operands) == 2 and Trait.COMMUTATIVE in op.defn.traits and operands[0] > operands[1]

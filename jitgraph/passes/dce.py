@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jitgraph.ir.dims import symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
-from jitgraph.ir.opdef import Trait
+from jitgraph.ir.opdef import BRANCHES, Trait
 from jitgraph.ir.rewrite import constant_number
 from jitgraph.ir.transform import bound_symbols, dims_of_attr
 
@@ -151,7 +151,7 @@ def _prune(op: Op, live: _Liveness) -> bool:
         for i, r in enumerate(op.results):
             r.index = i
     args = results if loop else [i for i, a in enumerate(op.regions[0].args) if a in live.values]
-    if op.name == "cond" or len(args) == len(op.operands):
+    if op.name in BRANCHES or len(args) == len(op.operands):
         return changed
     for region in op.regions:
         region.args = [region.args[i] for i in args]  # what still uses the others is dead: the sweep inside drops it

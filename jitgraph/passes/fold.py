@@ -10,19 +10,20 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.ir.builder import Builder, constant_type
-from jitgraph.ir.dims import Dim, DimLike, symbols
-from jitgraph.ir.graph import Graph, Op, Value
+from jitgraph.ir.dims import Dim, DimLike, symbol, symbols
+from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.interpret import as_kind
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.rewrite import constant_number, replace_value
 from jitgraph.ir.transform import Substitution
 from jitgraph.ir.types import TensorType
+from jitgraph.passes.sizes import COMPARISONS, Sizes, fits
 
 #: Results with more elements stay code: a table in the object costs more than computing them.
 MAX_ELEMENTS = 64
 _STRUCTURED = frozenset(["view", "write", "reshape", "full", "iota", "copy", "constant", "dim"])
-_COMPARISONS = frozenset(["eq", "ne", "lt", "le", "gt", "ge"])
 _POLYNOMIAL = frozenset(["add", "sub", "mul"])
+_OVERFLOWS = frozenset(["add_overflows", "sub_overflows", "mul_overflows"])
 
 
 def fold(graph: Graph) -> bool:
@@ -35,8 +36,7 @@ def fold(graph: Graph) -> bool:
     changed = False
     while True:
         folder = _Folder(graph)
-        for op in graph.walk():
-            changed |= folder.one(op)
+        changed |= folder.block(graph.body)
         if not folder.bind_known():
             return changed
         changed = True
@@ -48,23 +48,42 @@ class _Folder:
         self.b = Builder(graph)
         self.env: dict[str, DimLike] = {}
         self.binds: list[Op] = []
+        self.sizes = Sizes(graph)
+        self.loops: dict[str, Op] = {}
+
+    def block(self, block: Block) -> bool:
+        changed = False
+        named: list[Value] = []
+        for op in block.ops():
+            if op.name == "bind":
+                self.bind(op, named)
+                continue
+            changed |= self.one(op)
+            if op.name == "for":
+                self.loops[op.attrs["index"]] = op
+            for region in op.regions:
+                changed |= self.block(region)
+        self.sizes.leave(named)
+        return changed
 
     def one(self, op: Op) -> bool:
         name = op.defn.name
         if name == "constant" or op.regions:
             return False
-        if name == "bind":
-            return self.bind(op)
         if name == "dim":
             value = op.attrs["value"]
             return isinstance(value, int) and self.constant(op, value)
         if Trait.PURE not in op.defn.traits or not op.operands or len(op.results) != 1:
             return False
-        if name in _COMPARISONS and self.comparison(op):
+        if name in COMPARISONS and self.comparison(op):
             return True
         if name in _POLYNOMIAL and self.polynomial(op):
             return True
+        if name in _OVERFLOWS and self.overflow(op):
+            return True
         if name in ("cast", "as_kind") and self.dim_cast(op):
+            return True
+        if name == "where" and self.choice(op):
             return True
         if name in _STRUCTURED or Trait.BINDS in op.defn.traits:
             return False
@@ -83,11 +102,9 @@ class _Folder:
         numbers = [constant_number(v) for v in op.operands]
         if any(x is None for x in numbers):
             return False
-        value = self.value(op, numbers)
-        if value.shape:
-            return False
+        value = self.value(op, [_spread(x, v.type) for x, v in zip(numbers, op.operands, strict=True)])
         b = self.b.ahead_of(op)
-        replace_value(op.result, b.full(b.constant(value[()]), shape=t.shape, dtype=t.dtype), b)
+        replace_value(op.result, b.full(b.constant(value.flat[0]), shape=t.shape, dtype=t.dtype), b)
         self.graph.erase(op)
         return True
 
@@ -96,7 +113,7 @@ class _Folder:
         dtype = op.result.type.dtype
         with np.errstate(all="ignore"):
             if op.defn.ulp and dtype == dtypes.F32:
-                operands = [np.asarray(x, np.float64) if np.asarray(x).dtype == dtypes.F32 else x for x in operands]
+                operands = [x.astype(np.float64) if getattr(x, "dtype", None) == dtypes.F32 else x for x in operands]
             return np.asarray(op.defn.evaluate(*operands, **op.attrs)).astype(dtype)
 
     def constant(self, op: Op, value: Any) -> bool:
@@ -124,50 +141,25 @@ class _Folder:
 
     # Sizes.
 
-    def size(self, value: Value) -> DimLike | None:
-        """The size or number that an integer value is known to be."""
-        producer = value.producer
-        if producer is None or value.type.ndim or value.type.dtype != dtypes.I64:
-            return None
-        if producer.name == "dim":
-            known: DimLike = producer.attrs["value"]
-            return known
-        if producer.name == "constant":
-            return int(producer.attrs["value"])
-        return None
-
     def comparison(self, op: Op) -> bool:
         """A comparison of sizes that the facts decide."""
-        if op.result.type.ndim or op.operands[0].type.dtype != dtypes.I64:
-            return False
-        a, b = self.size(op.operands[0]), self.size(op.operands[1])
-        if a is None or b is None or (isinstance(a, int) and isinstance(b, int)):
-            return False
-        answer = self.decide(op.name, a, b)
+        answer = self.sizes.compare(op)
         return answer is not None and self.constant(op, answer)
 
-    def decide(self, relation: str, a: DimLike, b: DimLike) -> bool | None:
-        facts = self.graph.facts
-        if relation in ("gt", "ge"):
-            return self.decide("lt" if relation == "gt" else "le", b, a)
-        if relation == "lt":
-            return True if facts.is_lt(a, b) else False if facts.is_le(b, a) else None
-        if relation == "le":
-            return True if facts.is_le(a, b) else False if facts.is_lt(b, a) else None
-        equal = True if a == b else False if facts.is_ne(a, b) or self.not_one(a, b) else None
-        return equal if equal is None or relation == "eq" else not equal
-
-    def not_one(self, a: DimLike, b: DimLike) -> bool:
-        """Is one the size of an argument that is never 1, and the other 1?"""
-        symbol = self.graph.symbols.get(str(a) if b == 1 else str(b) if a == 1 else "")
-        return symbol is not None and symbol.not_one
+    def overflow(self, op: Op) -> bool:
+        """add_overflows(dim(a), dim(b)) = false where a + b stays far from the ends of int64; likewise - and *"""
+        a, b = map(self.sizes.exact, op.operands)
+        if a is None or b is None or (isinstance(a, int) and isinstance(b, int)):
+            return False
+        total = a + b if op.name == "add_overflows" else a - b if op.name == "sub_overflows" else a * b
+        return fits(self.graph, total, self.loops) and self.constant(op, False)
 
     def polynomial(self, op: Op) -> bool:
         """dim(a) + dim(b) = dim(a + b), likewise - and *: sizes are exact modulo 2**64, as int64 is."""
         t = op.result.type
         if t.ndim or t.dtype != dtypes.I64:
             return False
-        a, b = self.size(op.operands[0]), self.size(op.operands[1])
+        a, b = map(self.sizes.exact, op.operands)
         if a is None or b is None or (isinstance(a, int) and isinstance(b, int)):
             return False
         value = a + b if op.name == "add" else a - b if op.name == "sub" else a * b
@@ -184,6 +176,18 @@ class _Folder:
         self.dim(op, producer.attrs["value"])
         return True
 
+    def choice(self, op: Op) -> bool:
+        """where(true, a, b) = a, where(false, a, b) = b for scalars, so that a size is seen through it at once"""
+        if op.result.type.ndim:
+            return False
+        number = constant_number(op.operands[0])
+        if number is None:
+            return False
+        self.b.ahead_of(op)
+        replace_value(op.result, op.operands[1 if number else 2], self.b)
+        self.graph.erase(op)
+        return True
+
     def dim(self, op: Op, value: DimLike) -> None:
         if isinstance(value, int):
             self.constant(op, value)
@@ -197,19 +201,39 @@ class _Folder:
         replace_value(op.result, made, self.b)
         self.graph.erase(op)
 
-    def bind(self, op: Op) -> bool:
-        """A symbol bound to a size or a number is that: replaced everywhere when the sweep is over."""
-        value = self.size(op.operands[0])
-        if value is None:
-            return False
+    def bind(self, op: Op, named: list[Value]) -> None:
+        """A symbol bound to a size or a number is that: replaced everywhere when the sweep is over.
+
+        What has no size yet is a size from here on: the symbol. A second symbol of it, of which more is known, stays,
+        and is known to be equal.
+        """
+        value = self.sizes.of(op.operands[0])
         name = op.attrs["symbol"]
+        if value is None:
+            known = self.sizes.bound(op)
+            if known is not None:
+                named.append(known)
+            return
+        value = Substitution(self.env).dim(value)
         if isinstance(value, Dim):
-            value = Substitution(self.env).dim(value)
             if name in symbols(value):
-                return False
+                return
+            if self.sizes.is_named(op.operands[0]) and not self.as_bounded(name, value):
+                self.equal(name, value)
+                return
         self.env[name] = value
         self.binds.append(op)
-        return False
+
+    def as_bounded(self, name: str, value: Dim) -> bool:
+        """Whether all that is known of the symbol is known of `value`."""
+        facts = self.graph.facts
+        lower, upper = facts.lower.get(name), facts.upper.get(name)
+        return (lower is None or facts.is_le(lower, value)) and (upper is None or facts.is_le(value, upper))
+
+    def equal(self, name: str, value: Dim) -> None:
+        gap = symbol(name) - value
+        self.graph.facts.assume_nonnegative(gap)
+        self.graph.facts.assume_nonnegative(-gap)
 
     def bind_known(self) -> bool:
         if not self.binds:
@@ -223,5 +247,20 @@ class _Folder:
 
 
 def _typed(value: Any, t: TensorType) -> Any:
-    """A constant as the dtype it is computed in, so that Python's unbounded numbers cannot leak in."""
-    return np.asarray(value).astype(t.dtype)[()] if t.ndim == 0 else value
+    """A constant as what it is computed as: NumPy's arrays, its scalars and Python's complex numbers have bits of their own.
+
+    Python's unbounded integers cannot leak in.
+    """
+    if t.kind == "py_complex":
+        return complex(value)
+    typed = np.asarray(value).astype(t.dtype, copy=False)
+    return typed if t.kind == "array" else typed[()]
+
+
+#: So many elements stand for an array of one number: enough for the vector loops of NumPy.
+_VECTOR = 64
+
+
+def _spread(number: Any, t: TensorType) -> Any:
+    """What an operand that is `number` throughout is computed as."""
+    return np.full(_VECTOR, number) if t.ndim else _typed(number, t)

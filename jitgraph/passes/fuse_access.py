@@ -7,12 +7,12 @@ needs one has its own copy.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jitgraph.ir.graph import Block, Op, Value
 from jitgraph.ir.opdef import Trait
 from jitgraph.ir.storage import UPDATES, WRITES, Space, storage_root, target_of
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
+from jitgraph.records import dataclass
 
 #: Copied into each kernel that needs them.
 FREE = frozenset(["view", "reshape", "full", "iota", "constant", "dim"])

@@ -12,11 +12,10 @@ So there can be no cycle, and the answer to "may this op join that group?" is a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.types import Shape
 from jitgraph.passes.fuse_access import is_row_shape, rows_lie_together
+from jitgraph.records import dataclass, field
 
 #: Bounds of one kernel: code size grows with ops, address registers with arrays.
 MAX_OPS = 400

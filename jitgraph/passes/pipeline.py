@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from jitgraph.errors import InternalError, VerifyError
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.verifier import verify as verify_graph
 from jitgraph.passes.absorb import absorb
+from jitgraph.passes.branches import branches
 from jitgraph.passes.bufferize import bufferize
 from jitgraph.passes.canonicalise import canonicalise
 from jitgraph.passes.checks import check_arrays
 from jitgraph.passes.complex_sums import complex_sums
+from jitgraph.passes.conditions import conditions
 from jitgraph.passes.control_flow import control_flow
+from jitgraph.passes.counters import counters
 from jitgraph.passes.cse import cse
 from jitgraph.passes.dce import dce
 from jitgraph.passes.fold import fold
 from jitgraph.passes.fuse import fuse
+from jitgraph.passes.induction import induction
 from jitgraph.passes.invariant_motion import invariant_motion
 from jitgraph.passes.masks import masks
 from jitgraph.passes.simplify import simplify
 from jitgraph.passes.unify import unify_sizes
+from jitgraph.passes.unswitch import unswitch
+from jitgraph.records import dataclass, field
 
 #: Told after each pass: (number, name, graph, ops before, ops after, milliseconds).
 Observer: TypeAlias = Callable[[int, str, Graph, int, int, float], None]
@@ -54,6 +59,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("canonicalise", canonicalise, after={"unify_sizes": "views between equal sizes are seen to be none"}),
     Pass("fold", fold, after={"canonicalise": "constants stand on the right, views are composed"}),
     Pass("simplify", simplify, after={"fold": "laws look for constants"}),
+    Pass("counters", counters, after={"fold": "numbers and sizes are known"}),
+    Pass("induction", induction, after={"fold": "amounts are known to be sizes"}),
     Pass("control_flow", control_flow, after={"fold": "conditions and trip counts are known"}),
     Pass("cse", cse, after={"canonicalise": "equal operations look equal"}),
     Pass("invariant_motion", invariant_motion, after={"cse": "equal ops are one, so one moves"}),
@@ -61,8 +68,13 @@ PASSES: tuple[Pass, ...] = (
     Pass("cleanup", canonicalise, after={"control_flow": "inlined regions meet the code around them"}),
     Pass("fold_again", fold, after={"control_flow": "inlined regions have known indices"}),
     Pass("simplify_again", simplify, after={"fold_again": "laws look for constants"}),
+    Pass("conditions", conditions, after={"fold_again": "sizes and comparisons of them are known"}),
+    Pass("control_flow_again", control_flow, after={"conditions": "predicates are known"}),
+    Pass("unswitch", unswitch, after={"control_flow_again": "only branches that are real are left"}),
+    Pass("branches", branches, after={"unswitch": "selects of what does not change are no use in a loop"}),
     Pass("masks", masks, after={"cse": "equal masks are one value"}),
     Pass("cse_again", cse, after={"invariant_motion": "what left several loops may be equal"}),
+    Pass("invariant_motion_again", invariant_motion, after={"branches": "what stood in branches may leave its loop"}),
     Pass("dce_again", dce, after={"cse_again": "merged ops leave users behind"}),
     Pass("check_arrays", check_arrays, after={"cse_again": "what it copies is not to be merged again"}),
     Pass("absorb", absorb, after={"masks": "what is not stored at all needs no loop"}),

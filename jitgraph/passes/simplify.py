@@ -126,11 +126,28 @@ def div_power_of_two(op: Op, b: Builder) -> Value | None:
     divisor = _number(op, 1)
     if divisor is None or not np.isfinite(divisor) or divisor == 0 or op.result.type.kind == "py_float":
         return None
+    if _whole(op, 0) is None:
+        return None
     mantissa, exponent = math.frexp(float(divisor))
     limits = np.finfo(divisor.dtype)
     if abs(mantissa) != 0.5 or divisor == 1 or not limits.minexp <= 1 - exponent <= limits.maxexp - 1:
         return None
     return _emit(b, "mul", op, op.operands[0], b.constant(divisor.dtype.type(1) / divisor))
+
+
+@RULES.rule("floordiv", "mod")
+def floor_power_of_two(op: Op, b: Builder) -> Value | None:
+    """x // 2**k = x >> k and x mod 2**k = x & (2**k - 1) for integers: both round down"""
+    divisor = op.operands[1]
+    number = _number(op, 1)
+    if number is None or _kind(op) not in "iu" or divisor.type.ndim or number <= 0 or int(number) & (int(number) - 1):
+        return None
+    name, value = (
+        ("shift_right", int(number).bit_length() - 1) if op.name == "floordiv" else ("bit_and", int(number) - 1)
+    )
+    held = value if divisor.type.is_python else divisor.type.dtype.type(value)
+    constant = b.emit(REGISTRY["constant"], (), (divisor.type,), {"value": held}).result
+    return _emit(b, name, op, op.operands[0], constant)
 
 
 # Negation and signs.
@@ -164,11 +181,13 @@ def signs_cancel(op: Op, b: Builder) -> Value | None:
 
 @RULES.rule("abs")
 def abs_of_signed(op: Op, b: Builder) -> Value | None:
-    """abs(-x) = abs(x) for real x; abs(abs(x)) = abs(x)"""
+    """abs(-x) = abs(x) for signed real x; abs(abs(x)) = abs(x)"""
     inner = op.operands[0].producer
     if inner is None or inner.name not in ("neg", "abs") or _kind(op) == "c":  # the bits depend on the layout
         return None
-    return op.operands[0] if inner.name == "abs" else _emit(b, "abs", op, inner.operands[0])
+    if inner.name == "abs":
+        return op.operands[0]
+    return None if _kind(op) == "u" else _emit(b, "abs", op, inner.operands[0])  # unsigned, -x is 2**bits - x
 
 
 @RULES.rule("square")
@@ -269,7 +288,9 @@ def nan_test(op: Op, b: Builder) -> Value | None:
 
 @RULES.rule("minimum", "maximum")
 def absorbed(op: Op, _b: Builder) -> Value | None:
-    """min(min(x, y), y) = min(x, y), max likewise"""
+    """min(min(x, y), y) = min(x, y), max likewise, for real x and y (of two complex NaNs the first one is chosen)"""
+    if _kind(op) == "c":
+        return None
     for i in (0, 1):
         inner = producer_named(op.operands[i], op.name)
         if inner is not None and op.operands[1 - i] in inner.operands:
@@ -444,7 +465,7 @@ def float_difference_of_self(op: Op, b: Builder) -> Value | None:
 def div_by_constant(op: Op, b: Builder) -> Value | None:
     """x / c = x * (1 / c), if reciprocals may be rounded first"""
     divisor = _number(op, 1)
-    if divisor is None or divisor == 0 or not np.isfinite(divisor) or divisor == 1:
+    if divisor is None or divisor == 0 or not np.isfinite(divisor) or divisor == 1 or _whole(op, 0) is None:
         return None
     with np.errstate(all="ignore"):
         inverse = divisor.dtype.type(1) / divisor

@@ -436,11 +436,21 @@ class Executable:
 
 
 def error_of(site: Site, values: Sequence[Any]) -> Exception:
-    """The exception that `site` describes, with the user's line; one that the user raises is as the user made it."""
+    """The exception that `site` describes, with the user's line; one that the user raises is as the user made it.
+
+    One of Python's or NumPy's has their text; the line is a note, which tracebacks show.
+    """
     if isinstance(site.call, errors.Recipe):
         return site.call.make(values)  # type: ignore[return-value]  # an Exception, as the user raised one
-    kind: Any = getattr(errors, site.error, None) or getattr(builtins, site.error, RuntimeError)
-    error: Exception = kind(errors.describe(site.message.format(*values), site.loc))
+    message = site.message.format(*values)
+    own: Any = getattr(errors, site.error, None)
+    if own is not None:
+        described: Exception = own(errors.describe(message, site.loc))
+        return described
+    kind: Any = getattr(builtins, site.error, RuntimeError)
+    error: Exception = kind(message) if message else kind()
+    if site.loc is not None:
+        error.add_note(errors.describe("", site.loc).removeprefix("\n"))
     return error
 
 

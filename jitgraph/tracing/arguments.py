@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from jitgraph import pytree
 from jitgraph.pytree import TreeDef
+from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Argument, Attribute, Call, Item, Place, SameGuard
 from jitgraph.tracing.leaves import Static, is_container_class, is_plain_class

@@ -5,20 +5,26 @@ A side that raises becomes a check in front of the other side, which then needs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitgraph import errors
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
+from jitgraph.records import dataclass, field
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, lift, set_version
 from jitgraph.tracing.capture_mode import frame_of
+from jitgraph.tracing.cells import Cell, Reshaped
 from jitgraph.tracing.merging import Merge, caller_scope
-from jitgraph.tracing.regions import Opened, Regions, defined_in, discard, is_cheap, is_the_users, message_of, splice
+from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.regions import Opened, Regions, defined_in, discard, is_cheap, is_the_users, message_of, splice, unmade
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo
+
+
+#: Makes a merged value of the results of a `cond`.
+_Plan = Callable[[Any], Any]
 
 
 @dataclass(slots=True)
@@ -42,6 +48,9 @@ class Side:
     #: Objects of the user's classes that it made, by identity.
     born: dict[int, Any] = field(default_factory=dict)
     raised: Raised | None = None
+    #: Attributes and items that it changed, with what it left there.
+    cells: list[tuple[Cell, Any]] = field(default_factory=list)
+    is_touched: bool = False
 
 
 class Branch:
@@ -136,7 +145,11 @@ class Branch:
         if side.raised is None:
             self.regions.check_variables(self.opened, scope, self.info.assigned)
             side.born = self.opened.born
-        side.storages = self.regions.close(self.opened, failed=side.raised is not None)
+        try:
+            side.storages = self.regions.close(self.opened, failed=side.raised is not None, cells=True)
+        except Reshaped as answer:
+            self.regions.fail_change(str(answer))
+        side.cells, side.is_touched = self.opened.cells, self.opened.is_touched
         if len(self.sides) == 2 and side.raised is not None:
             first = self.sides[0]
             if first.raised is not None:
@@ -146,6 +159,8 @@ class Branch:
             splice(first.block, self.regions.builder.block)
             for storage, value in first.storages.items():
                 set_version(storage, value)
+            for cell, left in first.cells:
+                cell.set(left)
             self.results = {n: first.scope.get(n) for n in self.info.names}
             self.inline = True
 
@@ -163,13 +178,15 @@ class Branch:
         condition = self.predicate
         plain = not any(op.defn.has(Trait.ORDERED) or op.regions for op in side.block.ops())
         plain = plain and not any(defined_in(v, side.block) for v in raised.values)
-        if raised.recipe is None or mode.is_handled(raised.kind):  # the user's `except` is left to Python
+        noticed = self.settle is not None and mode.is_noticed(raised.kind)
+        # Python objects that the side changed before are changed by Python's own run
+        if raised.recipe is None or mode.is_handled(raised.kind) or noticed or side.is_touched:
             if self.settle is not None and raised.recipe is not None:
                 raise Restart(settle=self.settle)
             discard(side.block)
             if not holds:
                 condition = mode.builder.apply(REGISTRY["logical_not"], condition)[0]
-            mode.check(condition, mode.rerun_site(raised.kind.__name__), f"{raised.kind.__name__} is handled in Python")
+            mode.leave_to_python(condition, unmade(raised.kind, is_shown=raised.recipe is None, changes=side.is_touched))
             return
         site = Site(raised.kind.__name__, raised.message, raised.place or self.place, raised.recipe)
         if plain:
@@ -218,12 +235,19 @@ class Branch:
         def is_outer(storage: Storage) -> bool:
             return not (defined_in(storage.value, a.block) or defined_in(storage.value, b.block))
 
-        flag = self.predicate if len(mode.blocks) == 1 else None
-        merge = Merge(mode, (a.block, b.block), is_outer, (a.storages, b.storages), (a.born, b.born), self.settle, flag)
-        plans: dict[str, Callable[[Any], Any]] = {}
+        merge = Merge(
+            mode, (a.block, b.block), is_outer, (a.storages, b.storages), (a.born, b.born), self.settle, self.predicate
+        )
+        plans: dict[str, _Plan] = {}
         for name in self.info.names:
             value_b = self.before.get(name) if name in self.info.kept else b.scope.get(name)
             plans[name] = merge.merge(name, a.scope.get(name), value_b, line)
+        cells = {cell.name: cell for side in self.sides for cell, _ in side.cells}
+        left = [{cell.name: value for cell, value in side.cells} for side in self.sides]
+        fills = [
+            (cell, merge.merge(cell.text, *(values.get(name, cell.get()) for values in left), line))
+            for name, cell in cells.items()
+        ]
         written = list(dict.fromkeys([*a.storages, *b.storages]))
         at: list[int] = []
         for storage in written:
@@ -231,10 +255,10 @@ class Branch:
             second = b.storages.get(storage, storage.value)
             at.append(merge.pair(first, second, first.type))
         if not merge.types and not a.block.last and not b.block.last:
-            self.results = {n: plan(()) for n, plan in plans.items()}
+            self._fill(plans, fills, ())
             return
         if not written and self._flatten(merge):
-            self.results = {n: plan(self._flat) for n, plan in plans.items()}
+            self._fill(plans, fills, self._flat)
             return
         for block, values in ((a.block, merge.yields[0]), (b.block, merge.yields[1])):
             builder.at_end(block).emit(REGISTRY["yield"], values, ())
@@ -244,8 +268,19 @@ class Branch:
             if storage.value.name and not results[k].name:
                 results[k].name = storage.value.name
             set_version(storage, results[k])
-        self.results = {n: plan(results) for n, plan in plans.items()}
+        self._fill(plans, fills, results)
         del regions
+
+    def _fill(self, plans: dict[str, _Plan], fills: list[tuple[Cell, _Plan]], results: Sequence[Value]) -> None:
+        """Bind the merged values."""
+        self.results = {n: plan(results) for n, plan in plans.items()}
+        for cell, plan in fills:
+            value = plan(results)
+            if type(value) is Poison:
+                if self.settle is not None:
+                    raise Restart(settle=self.settle)
+                value.fail()
+            cell.set(value)
 
     _flat: list[Value]
 

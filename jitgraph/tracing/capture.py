@@ -12,7 +12,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -26,6 +25,7 @@ from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.ir.graph import Graph, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.pytree import TreeDef
+from jitgraph.records import dataclass, field
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor, lift, make, plain, use_mode
 from jitgraph.tracing.arguments import Arguments
@@ -43,7 +43,7 @@ from jitgraph.tracing.leaves import (
     type_of_leaf,
 )
 from jitgraph.tracing.outside import Outside
-from jitgraph.tracing.regions import is_the_users, message_of, sweep
+from jitgraph.tracing.regions import is_the_users, leak, message_of, sweep, unmade
 from jitgraph.tracing.reruns import settle_reruns
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.results import Results, prune
@@ -187,6 +187,7 @@ class _Decisions:
     lifted: set[str] = field(default_factory=set)
     fixed: set[str] = field(default_factory=set)
     settled: set[Any] = field(default_factory=set)
+    unrolled: set[Any] = field(default_factory=set)
     lifts: bool = False
 
     def add(self, restart: Restart) -> None:
@@ -195,6 +196,8 @@ class _Decisions:
             self.static_leaves.add(restart.static_leaf)
         if restart.settle is not None:
             self.settled.add(restart.settle)
+        if restart.unroll is not None:
+            self.unrolled.add(restart.unroll)
         if restart.lift:
             self.lifted.add(restart.lift)
             self.fixed.discard(restart.lift)
@@ -237,7 +240,7 @@ class _Capture:
         self.outside = Outside(self.mode, self._hidden_argument, decisions.lifted, decisions.fixed)
         self.mode.outside = self.outside
         self.mode.path = path
-        self.mode.settled = decisions.settled
+        self.mode.settled, self.mode.unrolled = decisions.settled, decisions.unrolled
         self.mode.lifts = decisions.lifts
         limit = config.unroll_limit if options.unroll_limit is None else options.unroll_limit
         self.tracer = Tracer(self.mode, self.outside, limit)
@@ -368,10 +371,12 @@ class _Capture:
         mode.builder.at_end(self.graph.body)
         self.graph.results.clear()  # of a return that one of its values fails
         message, shown, recipe = message_of(error, mode)
-        kind = type(error).__name__ if recipe is not None else mode.rerun_site(type(error).__name__)
-        self.graph.sites.append(Site(kind, message, frame_of(error)[1], recipe))
-        values = [mode.builder.constant(False), *(lift(mode, x) for x in shown)]
-        mode.emit_effect("check", values, site=len(self.graph.sites) - 1)
+        if recipe is None:
+            mode.leave_to_python(mode.builder.constant(False), unmade(type(error), is_shown=True))
+        else:
+            self.graph.sites.append(Site(type(error).__name__, message, frame_of(error)[1], recipe))
+            values = [mode.builder.constant(False), *(lift(mode, x) for x in shown)]
+            mode.emit_effect("check", values, site=len(self.graph.sites) - 1)
         sweep(self.graph)
         return self._finish(None)
 
@@ -424,6 +429,7 @@ class _Capture:
                 lift(self.mode, make(s))  # a stale argument: says so
         writes = tuple(s.origin for s in written if s.origin is not None)
         self.mode.builder.emit(REGISTRY["return"], [*returned, *(s.value for s in written)], (), {"mutates": writes})
+        self._check_leaks()
         settle_reruns(self.graph, stores=bool(replays))
         hidden = sorted(self.outside.hidden, key=lambda h: h.index)
         hidden, names = prune(self.graph, hidden, self.names)
@@ -445,6 +451,18 @@ class _Capture:
             held=[x for x, k in zip(self.leaves, self.keys, strict=True) if k[0] == "static"],
             path=tuple(self.mode.assumed),
         )
+
+    def _check_leaks(self) -> None:
+        """Values made in a branch or loop stay inside, but for those that it hands on.
+
+        Raises:
+            TraceError: a Python object that the trace does not look into kept one (a generator, an iterator).
+        """
+        op = leak(self.graph) if self.tracer.regions.used else None
+        if op is not None:
+            what = "a Python object (an iterator, a generator) keeps a traced value of a loop's turn or a branch beyond it"
+            remedy = "keep such values in variables, lists, dicts or attributes, or make the loop static."
+            raise errors.TraceError(errors.describe(what, op.loc, remedy=remedy))
 
     def _stores(self) -> list[tuple[Place, Any]]:
         """What the function stored outside: (place, value)."""

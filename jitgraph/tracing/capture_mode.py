@@ -5,23 +5,24 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.dims import Dim, DimLike, symbol
+from jitgraph.ir.dims import Dim, DimLike, symbol, symbols
 from jitgraph.ir.graph import Block, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import PYTHON_KINDS
 from jitgraph.modes import TraceMode, constant_of
+from jitgraph.records import dataclass
 from jitgraph.source import SourceLoc
-from jitgraph.tensor import Storage, Tensor
+from jitgraph.tensor import Storage, Tensor, wrap
 from jitgraph.tracing import floating, host
 from jitgraph.tracing.choices import Choice, Watched
 from jitgraph.tracing.globals import TraceGlobals
+from jitgraph.tracing.reruns import Handled
 from jitgraph.tracing.restart import Restart
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class CaptureMode(TraceMode):
         self.shown: list[Tensor] = []
         #: Exception classes that the user's `try` statements around handle.
         self.handled: list[tuple[type[BaseException], ...]] = []
+        #: The same, of what only looks at them on their way.
+        self.noticed: list[tuple[type[BaseException], ...]] = []
         #: Floating-point conditions that raise here, by `np.errstate`'s names.
         self.raising: frozenset[str] = frozenset()
         #: Scalars whose kind depends on the path: the joined value to its `kinds.Tag`.
@@ -119,6 +122,8 @@ class CaptureMode(TraceMode):
         self.definition: SourceLoc | None = None
         #: Branches of which one side is assumed, by `Regions.key_of`.
         self.settled: set[Any] = set()
+        #: Loops whose turns are traced one by one, by `Regions.place_of`.
+        self.unrolled: set[Any] = set()
         #: Answers to `assume`, in order: those that calls of the compiled code gave; further ones are True.
         self.path: tuple[bool, ...] = ()
         #: The answers of this trace.
@@ -130,6 +135,8 @@ class CaptureMode(TraceMode):
         self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
         #: Storages that may share memory with others on one path.
         self._watched: list[Watched] = []
+        #: Storages that were made unusable, with their mode and value from before.
+        self.spoiled: list[tuple[Storage, Any, Any]] = []
         #: What merged arrays are copies of.
         self.choices: dict[Storage, Choice] = {}
 
@@ -169,12 +176,14 @@ class CaptureMode(TraceMode):
         return symbol(name)
 
     def watch(self, storage: Storage, sources: list[Storage], settle: Any = None) -> None:
-        """`storage` holds a value that is, on some path, the memory of `sources`: neither may be written any more.
+        """`storage` holds a value that is, on some path, the memory of `sources`: who writes one may not read the other.
 
         Args:
             settle: the branch whose way is assumed if one is written all the same.
         """
-        self._watched.append(Watched(storage, sources, settle))
+        sources = [s for s in sources if s is not storage]
+        if sources:
+            self._watched.append(Watched(storage, sources, settle))
 
     def watch_as(self, storage: Storage, known: Storage) -> None:
         """`storage` may be all that `known` may be."""
@@ -192,16 +201,21 @@ class CaptureMode(TraceMode):
         super().on_write(storage, old)
         for watched in self._watched:
             merged, sources = watched.storage, watched.sources
+            reason = "an array that may share memory with another one is used after a write to that one"
+            remedy = "copy it before the write (x = x.copy())."
             if storage is merged:
-                if watched.settle is not None:
-                    raise Restart(settle=watched.settle)
-                self.fail(
-                    "a write to an array that may be one of two, depending on a traced test or the turns of a loop",
-                    "copy it first (x = x.copy()), or write in the branches.",
-                )
-            if any(storage is s for s in sources) and merged.value is not None:
-                reason = "an array that may share memory with another one is used after a write to that one"
-                spoil(self, merged, watched.settle, reason, "copy it before the write (x = x.copy()).")
+                if any(s.origin is not None for s in sources):  # the caller would miss the write
+                    if watched.settle is not None:
+                        raise Restart(settle=watched.settle)
+                    self.fail(
+                        "a write to an array that may be one of two, depending on a traced test or the turns of a loop",
+                        "copy it first (x = x.copy()), or write in the branches.",
+                    )
+                for source in sources:
+                    if source.value is not None:
+                        spoil(self, source, watched.settle, reason, remedy)
+            elif any(storage is s for s in sources) and merged.value is not None:
+                spoil(self, merged, watched.settle, reason, remedy)
 
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         bound = {value: list(known) for value, known in self._bound.items()}
@@ -264,13 +278,30 @@ class CaptureMode(TraceMode):
             and (x.type.kind in PYTHON_KINDS or (x.type.kind == "np_scalar" and wanted == "index"))
             and wanted != "bool"
         ):
-            leaf = self.leaf_of.get(value.index)
-            if leaf is not None:
-                raise Restart(static_leaf=leaf)
-            path = self.outside.number_path(value)
-            if path:
-                raise Restart(fix=path)
+            self.specialise(value)
         return super().concrete(x, wanted)
+
+    def concrete_dim(self, dim: DimLike, wanted: str) -> int:
+        """As in every trace; an integer argument that the size is made of becomes part of the specialisation."""
+        if isinstance(dim, Dim):
+            graph = self.builder.graph
+            for s in [graph.symbols[name] for name in symbols(dim)]:
+                if s.origin == "value" and s.arg >= 0:
+                    self.specialise(graph.args[s.arg])
+        return super().concrete_dim(dim, wanted)
+
+    def specialise(self, value: Value) -> None:
+        """Trace anew with an argument, or a number from outside, that Python knows; nothing if it is neither.
+
+        Raises:
+            Restart: it is one.
+        """
+        leaf = self.leaf_of.get(value.index)
+        if leaf is not None:
+            raise Restart(static_leaf=leaf)
+        path = self.outside.number_path(value)
+        if path:
+            raise Restart(fix=path)
 
     def repr_of(self, x: Tensor) -> str | None:
         if len(self.blocks) == 1 and not self.assumed:
@@ -283,32 +314,30 @@ class CaptureMode(TraceMode):
         Raises:
             TraceError: it cannot be rerun, for something visible may have been written.
         """
-        if self.handled and error != "deoptimise":
+        if (self.handled or self.noticed) and error != "deoptimise":
             kind = getattr(errors, error, None) or getattr(builtins, error, None)
-            if isinstance(kind, type) and self.is_handled(kind):
+            if isinstance(kind, type) and (self.is_handled(kind) or (self.can_rerun() and self.is_noticed(kind))):
                 if self.can_rerun():
                     if not self.assume(condition, f"{error} handled by `try`"):
-                        raise kind(message)
+                        raise kind(message.format(*[wrap(self, v if isinstance(v, Value) else self.dim_value(v)) for v in values]))
                     return
-                error = self.rerun_site(error)
+                self.leave_to_python(condition, f"{error} that depends on data is handled by `try`")
+                return
         super().check(condition, error, message, *values)
 
     def is_handled(self, kind: type) -> bool:
         """Whether a `try` of the user's around handles exceptions of this class."""
         return any(issubclass(kind, h) for handlers in self.handled for h in handlers)
 
-    def rerun_site(self, error: str) -> str:
-        """The site error that reruns the call in Python in place of an `error` that is handled.
+    def is_noticed(self, kind: type) -> bool:
+        """Whether a `with` around does something when such an exception passes."""
+        return any(issubclass(kind, h) for handlers in self.noticed for h in handlers)
 
-        Raises:
-            TraceError: it cannot be rerun.
-        """
-        if not self.can_rerun():
-            self.fail(
-                f"{error} that depends on data is handled by `try`, in a loop or after a write that the caller can see",
-                "test for the condition with an `if`, or use fallback='eager'.",
-            )
-        return "deoptimise"
+    def leave_to_python(self, condition: Value, why: str) -> None:
+        """Rerun the call in Python unless `condition`; `settle_reruns` sees to it that nothing visible precedes it."""
+        sites = self.builder.graph.sites
+        sites.append(Site("deoptimise", why, self.locate(), Handled(why)))
+        self.emit_effect("check", [condition], site=len(sites) - 1)
 
     def can_rerun(self) -> bool:
         """Whether the call may be given up and run in Python: nothing visible can have been written so far."""
@@ -422,6 +451,7 @@ class StaleMode(CaptureMode):
 
 def spoil(mode: CaptureMode, storage: Storage, settle: Any, reason: str, remedy: str) -> None:
     """Make every later read or write of `storage` fail, or assume a way through the branch `settle`."""
+    mode.spoiled.append((storage, storage.mode, storage.value))
     storage.mode = StaleMode(mode, settle, reason, remedy)
     storage.value = None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,12 +13,15 @@ from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import TreeDef, unflatten
-from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
+from jitgraph.records import dataclass, field
+from jitgraph.tensor import Storage, Tensor, is_writable, lift, make, set_version, wrap
 from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
-from jitgraph.tracing.choices import Choice
+from jitgraph.tracing.kind_uses import sees_kind
+from jitgraph.tracing.cells import Cell
 from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact
 from jitgraph.tracing.merging import (
     UNSET,
+    Overlay,
     Scope,
     at_versions,
     carried_type,
@@ -28,7 +30,6 @@ from jitgraph.tracing.merging import (
     inner_symbols,
     is_value,
     join,
-    moved,
     placeholder,
     remade,
     same_constant,
@@ -37,8 +38,10 @@ from jitgraph.tracing.merging import (
     structure,
     type_of,
 )
+from jitgraph.tracing.origins import Found, Origins, look, moved
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound_text
-from jitgraph.tracing.regions import Opened, Regions, defined_in, is_the_users, message_of
+from jitgraph.tracing.regions import Mark, Opened, Regions, defined_in, is_the_users, message_of, unmade
+from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import LoopInfo
 
 
@@ -73,6 +76,8 @@ class Carried:
         arguments: the block arguments of the attempt.
         wholes: leaves, by number, that are strided views of new arrays: the whole arrays are carried.
         moves: its parts that stay are views of arrays from before the loop, behind it those of the last turn.
+        origins: of leaves, by number, that may be arrays from before the loop: which.
+        varies: its parts that stayed in one attempt did not in the next.
     """
 
     name: str
@@ -84,6 +89,8 @@ class Carried:
     arguments: list[Value | None] = field(default_factory=list)
     wholes: dict[int, Tensor] = field(default_factory=dict)
     moves: bool = False
+    origins: dict[int, Origins] = field(default_factory=dict)
+    varies: bool = False
 
 
 def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
@@ -159,10 +166,52 @@ class Region:
         self.failure: Exception | None = None
         #: Names that the last turn leaves bound to a view of an array from before the loop.
         self.left: dict[str, Tensor] = {}
-        #: The same, of names that are carried: they keep their array from before if there is no turn.
-        self.replaced: dict[str, Tensor] = {}
+        #: Names that a turn ends with one another's arrays, written: a turn of the operator will be two of them.
+        self.swapped: set[str] = set()
+        #: Arrays from before the loop that a turn makes unusable: at the start of the next one they are.
+        self.stale: dict[Storage, Any] = {}
+        #: Leaves of names that a turn may end with one array: name, number, name, number.
+        self.twins: set[tuple[str, int, str, int]] = set()
+        #: The storages that carried arrays have at the start of a turn: the name and the number of the leaf.
+        self.head_leaves: dict[Storage, tuple[Carried, int]] = {}
+        #: Attributes and items that are carried, by the names they have among the variables.
+        self.cells: dict[str, Cell] = {}
         #: A name for whose sake the attempt was given up: the first turn is to be traced in front.
         self.needs_first = ""
+
+    # --- attributes and items
+
+    def _see_cells(self, scope: Scope) -> None:
+        """Add what carried attributes and items hold to the variables."""
+        scope.locals.update({name: cell.get() for name, cell in self.cells.items()})
+
+    def _bind_cells(self) -> None:
+        """Set carried attributes and items: in an attempt to what a turn begins with, then to the results."""
+        for name, cell in self.cells.items():
+            value = self.get(name)
+            if type(value) is Poison:
+                value.fail()
+            cell.set(value)
+
+    def _add_cells(self, opened: Opened) -> bool:
+        """Carry the attributes and items that a turn changed; whether there are any that were not."""
+        known = {cell.name for cell in self.cells.values()}
+        new = [cell for cell, _ in opened.cells if cell.name not in known]
+        names = []
+        for cell in new:
+            name = cell.text if cell.text not in self.cells else f"{cell.text} ({len(self.cells)})"
+            self.cells[name] = cell
+            self.before.locals[name] = cell.get()
+            names.append(name)
+        if new:
+            info, more = self.info, tuple(names)
+            self.info = info._replace(
+                head=info.head + more, after=info.after + more, rebound=info.rebound + more,
+                assigned=info.assigned + more,
+            )  # fmt: skip
+            for name in names:
+                self._carry(name, self.before.get(name))
+        return bool(new)
 
     # --- the start
 
@@ -245,6 +294,8 @@ class Region:
         for carried in self.names.values():
             shown = "" if carried.name.startswith("_jg_") else carried.name
             carried.arguments = [None if t is None else block.add_arg(t, shown) for t in carried.types]
+            for origins in carried.origins.values():
+                origins.arguments = [block.add_arg(python_type("py_int")) for _ in range(origins.width)]
             for argument, init in zip(carried.arguments, carried.inits, strict=True):
                 small = type(init) is int and abs(init) < 2**31
                 if small and argument is not None and argument.type.kind == "py_int":
@@ -254,13 +305,31 @@ class Region:
             if bind:
                 set_version(storage, argument)
         if bind:
-            self.heads = {n: self._bind(c, c.arguments) for n, c in self.names.items() if c.read}
+            self.head_leaves = {}
+            self.heads = {n: self._head(c) for n, c in self.names.items() if c.read}
+            storages = {(c.name, k): s for s, (c, k) in self.head_leaves.items()}
+            for first, k, second, j in self.twins:
+                if (first, k) in storages and (second, j) in storages:
+                    self.mode.watch(storages[first, k], [storages[second, j]])
 
-    def _bind(self, carried: Carried, values: Sequence[Value | None], wholes: dict[int, Tensor] | None = None) -> Any:
-        """The Python value of a carried name, made of graph values; views of the arrays that are carried whole."""
-        leaves = [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
-        for k, view in (wholes or {}).items():
-            leaves[k] = remade(view, leaves[k]._storage)
+    def _head(self, carried: Carried) -> Any:
+        """The Python value of a carried name at the start of a turn."""
+        leaves = self._leaves(carried, carried.arguments)
+        for k, x in enumerate(leaves):
+            if carried.types[k] is not None and _is_array(x):
+                self.head_leaves[x._storage] = carried, k
+        for k, origins in carried.origins.items():
+            if origins.alone:
+                leaves[k] = origins.view(self.mode, 0, origins.arguments)
+            else:
+                origins.choose(self.mode, leaves[k], origins.arguments)
+                self.mode.watch(leaves[k]._storage, origins.storages)
+        return self._built(carried, leaves)
+
+    def _leaves(self, carried: Carried, values: Sequence[Value | None]) -> list[Any]:
+        return [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
+
+    def _built(self, carried: Carried, leaves: list[Any]) -> Any:
         return leaves[0] if carried.tree is None else unflatten(carried.tree, leaves)
 
     def get(self, name: str) -> Any:
@@ -280,6 +349,10 @@ class Region:
         """Whether the first turn may be traced in front of the region."""
         return False
 
+    def _may_peel(self) -> bool:
+        """The same, of a name for whose sake it need not be."""
+        return self._can_peel() and self.mode.can_rerun()
+
     def _give_up(self, error: NeedsFirstTurn) -> None:
         """Undo an attempt that needs its first turn traced before it; `leave` goes on from there."""
         opened = self._opened()
@@ -297,16 +370,77 @@ class Region:
             Changed: another attempt will not do.
         """
         fits = True
-        self.left, self.replaced = {}, {}
+        self.left = {}
+        self.swapped = self._swapped(scope)
         for name in dict.fromkeys((*self.info.head, *self.info.after)):
             if name != self.own_flag:
                 carried = self.names.get(name)
                 end = scope.get(name)
                 known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
-                replaces = carried is not None and carried.tree is None and _is_array(self.before.get(name))
-                if replaces and self.regions.depth == 0 and self._is_unread(name) and self._is_left(end):
-                    self.replaced[name] = end
                 fits = known and fits
+        fits = self._compare_twins(scope) and fits
+        if fits:
+            self._compare_kinds(scope)
+        return fits
+
+    def _compare_kinds(self, scope: Scope) -> None:
+        """Python numbers from before that are carried in another type.
+
+        Raises:
+            Changed: the first turn shows that they are Python's.
+        """
+        before: dict[Value, TensorType] = {}
+        names: dict[Value, str] = {}
+        for carried in self.names.values():
+            for argument, init, t in zip(carried.arguments, carried.inits, carried.types, strict=True):
+                have = None if init is None or argument is None else carried_type(init)
+                if have is not None and argument is not None and have.is_python and have != t and carried.read:
+                    before[argument], names[argument] = have, carried.name
+        if not before:
+            return
+        ends: dict[str, set[Value]] = {}
+        for name in self.info.after:
+            leaves = parts_of(scope.get(name))[0]
+            ends[name] = {x._storage.value for x in leaves if type(x) is Tensor and x._storage.value is not None}
+        for argument, t in before.items():
+            name = names[argument]
+            others = set().union(*(found for other, found in ends.items() if other != name))
+            if sees_kind({argument: t}, others) and self._may_peel():
+                raise Changed(name, t, scope.get(name))
+
+    def _compare_stale(self, mark: Mark) -> bool:
+        """Whether a turn leaves usable what it found so."""
+        spoiled = {s: s.mode for s, _, old in self.mode.spoiled[mark.spoiled :] if not self._is_made_inside(old)}
+        new = spoiled.keys() - self.stale.keys()
+        self.stale.update(spoiled)
+        self.storages = [s for s in self.storages if s not in self.stale]
+        return not new
+
+    def _spoil_stale(self) -> None:
+        for storage, mode in self.stale.items():
+            if storage.value is not None:
+                self.mode.spoiled.append((storage, storage.mode, storage.value))
+                storage.mode, storage.value = mode, None
+
+    def _is_made_inside(self, value: Any) -> bool:
+        return any(defined_in(value, block) for block in self._blocks())
+
+    def _compare_twins(self, scope: Scope) -> bool:
+        """Names that a turn ends with one new array: if it writes to what it found, it has to know that they are one."""
+        ends: list[tuple[Carried, int, Storage]] = []
+        for carried in self.names.values():
+            if carried.read and not is_missing(scope.get(carried.name)):
+                for k, x in enumerate(self._end_of(carried, scope.get(carried.name))[0]):
+                    if k < len(carried.types) and carried.types[k] is not None and _is_array(x):
+                        ends.append((carried, k, x._storage))
+        fits = True
+        for at, (carried, k, storage) in enumerate(ends):
+            for other, j, second in ends[:at]:
+                pair = (carried.name, k, other.name, j)
+                one = storage is second or self.mode.may_share(storage, second)
+                if one and pair not in self.twins and storage not in self.head_leaves:
+                    self.twins.add(pair)
+                    fits = fits and not self._is_written(carried, k) and not self._is_written(other, j)
         return fits
 
     def _compare_new(self, name: str, end: Any) -> bool:
@@ -330,11 +464,11 @@ class Region:
         ]
         types = [None if stay else carried_type(x) for x, stay in zip(leaves, stays, strict=True)]
         inner = self._inner()
-        sizes = _shape_symbols if keeps else sizes_of  # a copy is carried of what only some turns leave
-        if any(not inner.isdisjoint(sizes(x)) for x, stay in zip(leaves, stays, strict=True) if not stay):
+        sized = [not stay and not inner.isdisjoint(_shape_symbols(x)) for x, stay in zip(leaves, stays, strict=True)]
+        if any(size and not self._is_outer(x) for x, size in zip(leaves, sized, strict=True)):
             self.sized_inside.add(name)
             return True
-        if self._is_unread(name) and self._has_turn() and all(self._is_outer(x) for x in leaves):
+        if self._is_unread(name) and self._runs() and all(self._stays(x) for x in leaves):
             return True  # the same view of what was there before, in each turn
         is_read = name in self.info.head
         overwritten = self._is_unread(name) and not keeps and self._runs()
@@ -353,7 +487,97 @@ class Region:
         fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
         self._output(name, UNSET if overwritten else before, tree, types, read=is_read and not overwritten, fixed=fixed)
         self.names[name].wholes, self.names[name].moves = wholes, any(stays) and not keeps
+        for k, x in enumerate(leaves):
+            if not stays[k] and k not in wholes:
+                self._fits_origins(self.names[name], k, x)
+            if sized[k] and self.names[name].types[k] is not None:  # no type holds for all turns
+                del self.names[name]
+                self.sized_inside.add(name)
+                return True
         return False
+
+    def _fits_origins(self, carried: Carried, k: int, x: Any) -> bool:
+        """Whether all that a carried array is at the end of a turn is known where it is carried; else it is from here on."""
+        if not _is_array(x) or x._storage.value is None or carried.name in self.swapped:
+            return True
+        found = look(self.mode, x, self._is_outside, self.head_leaves)
+        forms, fits = bool(found.views), True
+        for storage in found.heads:
+            other, j = self.head_leaves[storage]
+            if not (other is carried and j == k and storage is x._storage) and self._is_shared(other, j):
+                fits = not self._add_origins(other, j, []) and fits
+            forms = forms or j in other.origins
+        if not forms and not (self._is_shared(carried, k) and self._skips()):
+            return fits
+        if found.views and self._is_alone(carried, k, found):
+            return False
+        clashes = self._is_written(carried, k) or x._storage in self.storages
+        if clashes and carried.read and carried.tree is None and self._stays(x) and self._may_peel():
+            raise Changed(carried.name, self.before.get(carried.name), x)  # from the second turn on it is that view
+        views = list(found.views)
+        for storage in found.heads:
+            other, j = self.head_leaves[storage]
+            views += [f.view for f in other.origins[j].forms] if j in other.origins and (other, j) != (carried, k) else []
+        return not self._add_origins(carried, k, views) and fits
+
+    def _is_alone(self, carried: Carried, k: int, found: Found) -> bool:
+        """Whether a leaf is a view of one form of one array from before the loop throughout: no value is carried then."""
+        own = all(self.head_leaves[s] == (carried, k) for s in found.heads)
+        if carried.varies or found.new or not own:
+            return False
+        init, origins = carried.inits[k], Origins()
+        if init is None:
+            maybe = carried.tree is not None and carried.tree.kind is Maybe
+            known = maybe or (is_missing(self.before.get(carried.name)) and self._has_turn())
+        else:
+            known = _is_array(init) and not is_spoiled(init)
+        if not known:
+            return False
+        origins.add(self.mode, found.views if init is None else [*found.views, init], self._inner())
+        if len(origins.forms) != 1:
+            return False
+        origins.alone = True
+        carried.types[k], carried.fixed[k] = None, found.views[0]
+        carried.origins.pop(k, None)
+        if origins.forms[0].width:
+            carried.origins[k] = origins
+        return True
+
+    def _add_origins(self, carried: Carried, k: int, views: list[Tensor]) -> bool:
+        """Carry which array a leaf is; whether something was new."""
+        init = carried.inits[k]
+        new = k not in carried.origins
+        origins = carried.origins.setdefault(k, Origins())
+        first = [] if not _is_array(init) or is_spoiled(init) else look(self.mode, init, lambda s: True).views
+        return origins.add(self.mode, [*first, *views], self._inner()) or new
+
+    def _is_shared(self, carried: Carried, k: int) -> bool:
+        """Whether the array that a leaf is before the loop has another name there, or comes from outside the function."""
+        init = carried.inits[k]
+        if not _is_array(init) or is_spoiled(init) or self._is_written(carried, k):
+            return False
+        storage = init._storage
+        if storage.origin is not None or init._steps or storage in self.mode.choices:
+            return True
+        scope = self.before
+        while isinstance(scope, Overlay):
+            scope = scope.base
+        names = scope.locals if isinstance(scope, Scope) else {}
+        return any(
+            type(x) is Tensor and x._storage is storage
+            for name, value in names.items()
+            if name != carried.name
+            for x in parts_of(value)[0]
+        )
+
+    def _is_written(self, carried: Carried, k: int) -> bool:
+        """Whether a turn writes to the array that it found: what it was before is settled elsewhere."""
+        heads = [s for s, (c, j) in self.head_leaves.items() if c is carried and j == k]
+        return any(s.value is not carried.arguments[k] for s in heads)
+
+    def _is_outside(self, storage: Storage) -> bool:
+        """Whether it is a storage from before the loop."""
+        return storage.value is not None and not self._is_made_inside(storage.value)
 
     def _inner(self) -> set[str]:
         """Symbols that hold within a turn only."""
@@ -399,9 +623,7 @@ class Region:
 
     def _is_outer(self, x: Any) -> bool:
         """Whether it is an array in a storage from before the loop."""
-        if type(x) is not Tensor or not x.is_traced or x.type.kind != "array" or x._storage.value is None:
-            return False
-        return not any(defined_in(x._storage.value, block) for block in self._blocks())
+        return type(x) is Tensor and x.is_traced and x._storage.value is not None and x.type.kind == "array" and self._is_outside(x._storage)
 
     @staticmethod
     def _end_of(carried: Carried, end: Any) -> tuple[list[Any], TreeDef | None]:
@@ -443,8 +665,16 @@ class Region:
             if t is None:
                 if carried.moves and self._is_left(x):
                     carried.fixed[k] = x
-                elif not _unchanged(carried.fixed[k], x):
-                    raise Changed(carried.name, carried.fixed[k], x)
+                elif k in carried.origins and self._is_same_form(carried.origins[k], x):
+                    pass
+                elif k in carried.origins or not _unchanged(carried.fixed[k], x):
+                    joined = join(self.mode, carried.fixed[k].type, x.type) if self._are_arrays(carried, k, x) else None
+                    if joined is None:
+                        raise Changed(carried.name, carried.fixed[k], x)
+                    carried.types[k], carried.varies = _dense(joined), True
+                    carried.origins.pop(k, None)
+                    self._fits_origins(carried, k, x)
+                    fits = False
             elif _dense(have) != t and carried.read and self._is_unread(name) and not keeps and self._runs():
                 del self.names[name]  # what it was before is of no account: begin with what a turn leaves
                 return False
@@ -454,12 +684,35 @@ class Region:
                 if tree is not None and tree.kind is Boxed and have is not None and is_exact(self.mode, value, have, t):
                     continue
                 if joined is None or not _convertible(t, have, carried.inits[k]):
-                    raise Changed(carried.name, t, x)
+                    if not self._is_overwritten(carried, k, value):
+                        raise Changed(carried.name, t, x)
+                    carried.read, carried.inits[k], carried.types[k] = False, None, _dense(have)
+                    fits = False
+                    continue
                 joined = _dense(joined)
                 if joined != t:
                     carried.types[k] = joined
                     fits = False
+            if t is not None and k not in carried.wholes:
+                fits = self._fits_origins(carried, k, x) and fits
         return fits
+
+    def _is_same_form(self, origins: Origins, x: Any) -> bool:
+        """Whether an array has the one form in any case."""
+        found = look(self.mode, x, self._is_outside, self.head_leaves)
+        known = bool(found.views) and not found.new and not found.heads
+        return known and all(origins.find(self.mode, view) is not None for view in found.views)
+
+    def _is_overwritten(self, carried: Carried, k: int, end: Any) -> bool:
+        """Whether no turn looked at what a scalar was at its start, though there are paths on which it could."""
+        argument = carried.arguments[k]
+        alone = carried.tree is None and argument is not None and argument.type.kind != "array"
+        return alone and end is not argument and not argument.uses and carried.name not in self.left and self._runs()  # type: ignore[union-attr]
+
+    @staticmethod
+    def _are_arrays(carried: Carried, k: int, x: Any) -> bool:
+        init = carried.inits[k]
+        return _is_array(carried.fixed[k]) and _is_array(x) and (init is None or _is_array(init))
 
     def _carry_kind(self, carried: Carried, end: Any, tree: TreeDef) -> bool:
         """From here on a scalar is carried with a bool that says of which kind it is.
@@ -478,7 +731,14 @@ class Region:
         carried.types = [joined, python_type("py_bool")]
         return False
 
+    def _restart(self) -> Restart | None:
+        """What begins the trace anew with the turns traced one by one; None if they are too many, or not known."""
+        return None
+
     def _fail_type(self, change: Changed) -> NoReturn:
+        restart = self._restart()
+        if restart is not None:
+            raise restart
         name = change.name
         shown = "the value that the function returns" if name.startswith("_jg_") else name
         before = str(change.before) if isinstance(change.before, TensorType) else describe(change.before)
@@ -505,6 +765,8 @@ class Region:
                     found.append(
                         placeholder(self.mode, t) if init is None else convert(self.mode, lift(self.mode, init), t)
                     )
+            for k, origins in carried.origins.items():
+                found += origins.codes(self.mode, carried.inits[k], lambda s: True)
         return found + [s.value for s in self.storages]
 
     def _ends(self, scope: Scope, changed: dict[Storage, Any]) -> list[Value]:
@@ -517,12 +779,17 @@ class Region:
                 if t is not None and argument is not None:
                     with at_versions(changed):
                         found.append(argument if x is None else convert(self.mode, lift(self.mode, x), t))
+            for k, origins in carried.origins.items():
+                x = leaves[k]
+                codes = None if x is None else origins.codes(self.mode, x, self._is_outside)
+                found += origins.arguments if codes is None else codes
         return found + [changed[s] for s in self.storages]
 
     def _deliver(self, results: Sequence[Value], scope: Scope) -> None:
         """Bind names and storages to the results of the operator."""
         at = 0
-        bound: dict[str, Any] = {}
+        made: dict[str, list[Any]] = {}
+        watched: list[tuple[Storage, list[Storage]]] = []
         for carried in self.names.values():
             values: list[Value | None] = []
             for t in carried.types:
@@ -534,42 +801,50 @@ class Region:
             if carried.moves:
                 last = self._last_turn()
                 carried.fixed = [moved(x, last) if type(x) is Tensor else x for x in carried.fixed]
-            bound[carried.name] = self._bind(carried, values, carried.wholes)
-            leaf = carried.inits[0]
-            if (
-                type(leaf) is Tensor
-                and leaf.type.kind == "array"
-                and type(bound[carried.name]) is Tensor
-                and self._may_skip()
-            ):
-                self.mode.watch(bound[carried.name]._storage, [leaf._storage])
+            leaves = self._leaves(carried, values)
+            for k, view in carried.wholes.items():
+                leaves[k] = remade(view, leaves[k]._storage)
+            for k, init in enumerate(carried.inits):
+                if values[k] is not None and _is_array(init) and self._may_skip():
+                    watched.append((leaves[k]._storage, [init._storage]))
+            ends = [] if self.failure else self._end_of(carried, scope.get(carried.name))[0]
+            for k, origins in carried.origins.items():
+                codes = results[at : at + origins.width]
+                at += origins.width
+                known = origins.find(self.mode, ends[k]) if k < len(ends) and self._is_outer(ends[k]) else None
+                if origins.alone or (known is not None and self._runs()):
+                    leaves[k] = origins.view(self.mode, 0 if known is None else known[0], codes)
+                    continue
+                watched.append((leaves[k]._storage, origins.storages))
+                origins.choose(self.mode, leaves[k], codes)
+            made[carried.name] = leaves
         for storage in self.storages:
             if storage.value.name and not results[at].name:
                 results[at].name = storage.value.name
             set_version(storage, results[at])
             at += 1
-        for name, result in bound.items():
-            self._watch_ends(result, scope.get(name), results)
+        for storage, sources in watched:
+            self.mode.watch(storage, sources)
+        for name, leaves in made.items():
+            self._watch_ends(leaves, scope.get(name))
             if self._is_kept(self.names[name], scope.get(name)):
-                bound[name] = self.before.get(name)
-        self._share(bound, scope)
+                made[name] = [self.before.get(name)]
+        self._share(made, scope)
+        bound = {name: self._built(self.names[name], leaves) for name, leaves in made.items()}
         self._watch_twins(bound, scope)
-        for name, end in self.replaced.items():
-            flag = lift(self.mode, self._taken(results))
-            storage = bound[name]._storage
-            options = moved(end, self._last_turn()), self.before.get(name)
-            self.mode.choices[storage] = Choice(flag, options, storage.value)
         for name, end in self.left.items():
             view = moved(end, self._last_turn())
-            bound[name] = view if self._has_turn() else Maybe(name, view, self._taken(results))
+            known = name.startswith("_jg_") or self._has_turn()
+            bound[name] = view if known else Maybe(name, view, self._taken(results))
         for name in self.info.after:
             if name not in bound:
                 bound[name] = self._left_behind(name, scope.get(name))
         self.results = bound
+        self._bind_cells()
 
-    def _watch_ends(self, result: Any, end: Any, results: Sequence[Value]) -> None:
-        """A result that copies what the last turn left in a storage from before: neither is written from here on."""
-        for made, left in zip(parts_of(result)[0], parts_of(end)[0], strict=False):
+    def _watch_ends(self, leaves: Sequence[Any], end: Any) -> None:
+        """Results that copy what the last turn left in a storage from before: neither is written from here on."""
+        for made, left in zip(leaves, parts_of(end)[0], strict=False):
             if type(made) is not Tensor or made.type.kind != "array":
                 continue
             if self._is_outer(left):
@@ -593,36 +868,30 @@ class Region:
         """Whether a turn leaves a name bound to the array that it found, unwritten."""
         head = self.heads.get(carried.name)
         known = head is not None and _is_array(head) and _is_array(self.before.get(carried.name))
-        if carried.tree is not None or head is None or not known:
+        if carried.tree is not None or carried.types[0] is None or head is None or not known:
             return False
         return same_place(end, head) and head._storage.value is carried.arguments[0] and not self.failure
 
-    def _share(self, bound: dict[str, Any], scope: Scope) -> None:
-        """Names that the last turn leaves bound to views of one new array are views of one array."""
-        places: dict[Storage, list[tuple[str, Tensor]]] = {}
+    def _share(self, made: dict[str, list[Any]], scope: Scope) -> None:
+        """Leaves of names that the last turn leaves bound to views of one new array are views of one array."""
+        places: dict[tuple[Storage, bool], list[tuple[str, int, Tensor]]] = {}
         for name, carried in self.names.items():
-            end = scope.get(name)
             maybe = carried.tree is not None and carried.tree.kind is Maybe
-            if (carried.tree is None or maybe) and self._is_unread(name) and (maybe or self._has_turn()):
-                end = end.value if type(end) is Maybe else end
-                if type(end) is Tensor and end.is_traced and end.type.kind == "array" and not self._is_outer(end):
-                    places.setdefault(end._storage, []).append((name, end))
+            if not self._is_unread(name) or not (maybe or self._has_turn()):
+                continue
+            for k, end in enumerate(parts_of(scope.get(name))[0]):
+                if k < len(carried.types) and carried.types[k] is not None and _is_array(end):
+                    if not self._is_outer(end) and end._storage.value is not None:
+                        places.setdefault((end._storage, maybe), []).append((name, k, end))
         for ends in places.values():
-            whole = next((name for name, end in ends if not end._steps), None)
-            for k, (name, end) in enumerate(ends):
-                twin = next((other for other, x in ends[:k] if x is end), None)
-                if twin is not None and type(bound[name]) is type(bound[twin]):
-                    mine, other = bound[name], bound[twin]
-                    bound[name] = Maybe(name, other.value, mine.flag) if type(mine) is Maybe else other
-                    continue
-                fits = self._inner().isdisjoint(sizes_of(end))
-                if whole is None or name == whole or not fits or type(bound[name]) is not type(bound[whole]):
-                    continue
-                if type(bound[name]) is Maybe:
-                    view = remade(end, bound[whole].value._storage)
-                    bound[name] = Maybe(name, view, bound[name].flag)
-                else:
-                    bound[name] = remade(end, bound[whole]._storage)
+            whole = next(((name, k) for name, k, end in ends if not end._steps), None)
+            for at, (name, k, end) in enumerate(ends):
+                twin = next(((other, j) for other, j, x in ends[:at] if x is end), None)
+                if twin is not None:
+                    made[name][k] = made[twin[0]][twin[1]]
+                elif whole not in (None, (name, k)) and self._inner().isdisjoint(sizes_of(end)):
+                    assert whole is not None
+                    made[name][k] = remade(end, made[whole[0]][whole[1]]._storage)
 
     def _spoil_written(self) -> None:
         """A name bound to another array in each turn, and written through: the array from before is left behind.
@@ -635,6 +904,7 @@ class Region:
             if (
                 type(head) is not Tensor
                 or type(init) is not Tensor
+                or carried.types[0] is None
                 or head._storage.value is carried.arguments[0]
                 or carried.tree is not None
             ):
@@ -657,29 +927,45 @@ class Region:
 
     def _is_bound_anew(self, name: str, carried: Carried) -> bool:
         """A name that stands for another array in each turn, and stood for a whole one before the loop."""
-        return carried.tree is None and self._is_whole(carried.inits[0]) and self._is_whole(self.heads.get(name))
+        known = carried.tree is None and carried.types[0] is not None
+        return known and self._is_whole(carried.inits[0]) and self._is_whole(self.heads.get(name))
 
     def _left_behind(self, name: str, end: Any) -> Any:
         """The value of a name that is not carried: as it was, or static."""
         if self.failure is not None:  # a turn raises: behind the loop there was none
             return self.before.get(name)
         if name in self.sized_inside:
-            place, mode = self.place, self.mode
             text = f"the size of {name} is known only within a turn of the loop, and it is used after it"
-            remedy = "use it in the loop, or give it a size that does not depend on data."
-            return Poison(lambda: errors.TraceError(errors.describe(text, place or mode.locate(), remedy=remedy)))
+            return self._unknown_behind(text, "use it in the loop, or give it a size that does not depend on data.")
         before = self.before.get(name)
         static = end is None or isinstance(end, str | bytes | type) or callable(end)
         if is_missing(end) or type(end) is Maybe or static or _unchanged(before, end) or is_value(end):
             return end
-        mode, place = self.mode, self.place
         text = f"{name} is a {type(end).__name__} made in a loop, and used after it"
-        remedy = "keep its arrays and numbers in variables of their own."
-        return Poison(lambda: errors.TraceError(errors.describe(text, place or mode.locate(), remedy=remedy)))
+        return self._unknown_behind(text, "keep its arrays and numbers in variables of their own.")
+
+    def _unknown_behind(self, text: str, remedy: str) -> Poison:
+        """Stands for what the last turn leaves, and no operator can: its use begins the trace anew, or fails."""
+        mode, place, restart = self.mode, self.place, self._restart()
+        if restart is None:
+            return Poison(lambda: errors.TraceError(errors.describe(text, place or mode.locate(), remedy=remedy)))
+
+        def begin_anew() -> errors.JitgraphError:
+            raise restart
+
+        return Poison(begin_anew)
 
     def _may_skip(self) -> bool:
         """Whether the loop may have no turn."""
         return True
+
+    def _skips(self) -> bool:
+        """Whether it stays open until the run if the loop has a turn: no call can turn back."""
+        return self._may_skip() and not self._runs() and not self.mode.can_rerun()
+
+    def _swapped(self, scope: Scope) -> set[str]:
+        """Names that a turn ends with one another's arrays, where that is settled by taking two turns at a time."""
+        return set()
 
     def _needs_turn(self) -> str:
         """A name whose type or value behind the loop holds only after a turn; "" if there is none."""
@@ -715,15 +1001,13 @@ class Region:
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
-        self.failure, self.left, self.replaced = error, {}, {}
+        self.failure, self.left = error, {}
         message, shown, recipe = message_of(error, self.mode)
-        if recipe is None:
-            self.mode.fail(
-                f"a {type(error).__name__} raised in a loop shows an array, or more than 4 values of the run",
-                "show fewer numbers, or test before the loop.",
-            )
-        if self.mode.is_handled(type(error)):
-            self.mode.rerun_site(type(error).__name__)
+        changes = opened.snapshot.is_changed() and not self.cells
+        if recipe is None or self.mode.is_handled(type(error)) or changes:
+            why = unmade(type(error), is_shown=recipe is None, changes=changes)
+            self.mode.leave_to_python(self.mode.builder.constant(False), why)
+            return True
         graph = self.mode.builder.graph
         graph.sites.append(Site(type(error).__name__, message, frame_of(error)[1] or self.mode.locate(), recipe))
         self.mode.emit_effect("raise", [lift(self.mode, x) for x in shown], site=len(graph.sites) - 1)

@@ -8,10 +8,10 @@ result chooses when the call is done. A write to such an array, or to what it ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from jitgraph.ir.graph import Value
+from jitgraph.records import dataclass
 from jitgraph.tensor import Storage, Tensor
 
 

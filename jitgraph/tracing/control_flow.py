@@ -87,11 +87,26 @@ def logical_not(regions: Regions, x: Any) -> Any:
 
 
 def check(regions: Regions, test: Any, message: Callable[[], Any] | None) -> None:
-    """`assert test, message`."""
+    """`assert test, message`: `if not test: raise AssertionError(message)`."""
     truth = regions.truth(test)
+    key = regions.key_of() if isinstance(truth, Value) else None
+    if isinstance(truth, Value) and key in regions.mode.settled:
+        truth = regions.mode.assume(truth, "an assertion")
     if not isinstance(truth, Value):
         if not truth:
-            raise AssertionError(*(() if message is None else (message(),)))
+            _fail(message)
         return
-    text = "" if message is None else str(message())
-    regions.mode.check(truth, "AssertionError", text.replace("{", "{{").replace("}", "}}"))
+    s = Branch(regions, truth, BranchInfo((), (), ()), key)
+    s.begin(Names())
+    while s.turn():
+        try:
+            if not s.taken:
+                _fail(message)
+        except Exception as error:
+            if not s.caught(error):
+                raise
+        s.end(Names())
+
+
+def _fail(message: Callable[[], Any] | None) -> None:
+    raise AssertionError(*(() if message is None else (message(),)))

@@ -3,13 +3,14 @@
 Each becomes a host call that keeps its place in the program and works on the live object: a generator that is an
 argument, a global, an attribute, or that the function itself makes. Draws come from the same stream as in plain Python;
 when a call is given up and run in Python, the generators get back the state that they had.
+
+`numpy.random`, `random` and `logging` take milliseconds to import, and a function cannot meet what belongs to a module
+that is not imported: nothing here imports them (`LATE`).
 """
 
 from __future__ import annotations
 
 import copy
-import logging
-import random
 import sys
 import time
 import warnings
@@ -23,12 +24,8 @@ from jitgraph.pytree import flatten, register_leaf
 from jitgraph.tensor import Tensor, assign
 from jitgraph.tracing import host, running
 from jitgraph.tracing.hidden import Fixed, Place
+from jitgraph.tracing.leaves import generators
 from jitgraph.tracing.probe import Refused, learn, refuse
-
-#: Objects whose methods draw random numbers.
-STATEFUL: Final = (np.random.Generator, np.random.RandomState, random.Random)
-_BITS: Final = (np.random.BitGenerator, np.random.SeedSequence)
-_ONLY_ONE_STATE: Final = (np.random.mtrand._rand, random._inst)
 
 
 class Slot(Place):
@@ -117,7 +114,7 @@ register_leaf(_At)
 
 def _restore(owner: Any) -> Callable[[], None]:
     """What brings a generator back to the state it has now."""
-    if isinstance(owner, random.Random):
+    if _is_python(owner):
         state = owner.getstate()
         return lambda: owner.setstate(state)
     if isinstance(owner, np.random.RandomState):
@@ -133,7 +130,7 @@ def _restore(owner: Any) -> Callable[[], None]:
 
 
 def _invoke(owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    if name == "shuffle" and not isinstance(owner, random.Random):
+    if name == "shuffle" and not _is_python(owner):
         shuffled = np.array(args[0])
         owner.shuffle(shuffled, *args[1:], **kwargs)
         return shuffled
@@ -144,7 +141,7 @@ def _throwaway(kind: type) -> Any:
     """A generator of its own, to learn what a method returns."""
     if issubclass(kind, np.random.Generator):
         return np.random.Generator(np.random.PCG64(0))
-    return np.random.RandomState(0) if issubclass(kind, np.random.RandomState) else random.Random(0)  # noqa: S311
+    return np.random.RandomState(0) if issubclass(kind, np.random.RandomState) else sys.modules["random"].Random(0)
 
 
 def _place_of(tracer: Any, owner: Any) -> Place | None:
@@ -154,11 +151,31 @@ def _place_of(tracer: Any, owner: Any) -> Place | None:
     if known is not None:
         place: Place = known[1]
         return place
-    return Fixed(owner, "random") if any(owner is x for x in _ONLY_ONE_STATE) else None
+    return Fixed(owner, "random") if any(owner is x for x in _only_ones()) else None
+
+
+def _only_ones() -> list[Any]:
+    """The generators behind the functions of the modules."""
+    found = [getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None)]
+    return [*found, getattr(sys.modules.get("random"), "_inst", None)]
+
+
+#: Classes to whether their objects draw random numbers.
+_stateful: dict[type, bool] = {}
 
 
 def is_stateful(owner: Any) -> bool:
-    return isinstance(owner, STATEFUL)
+    """Whether the methods of an object draw random numbers."""
+    kind = type(owner)
+    found = _stateful.get(kind)
+    if found is None:  # of a class that exists, the bases are imported
+        found = _stateful[kind] = issubclass(kind, generators()) or _is_python(owner)
+    return found
+
+
+def _is_python(owner: Any) -> bool:
+    python = getattr(sys.modules.get("random"), "Random", None)
+    return python is not None and isinstance(owner, python)
 
 
 _SILENT: Final = frozenset(("seed", "setstate", "set_state", "shuffle"))
@@ -301,10 +318,7 @@ def _effect(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _LEVELS: Final = ("debug", "info", "warning", "error", "critical", "exception", "log")
-_MAKERS: Final = (
-    np.random.default_rng, np.random.Generator, np.random.RandomState, np.random.PCG64, np.random.PCG64DXSM,
-    np.random.MT19937, np.random.Philox, np.random.SFC64, np.random.SeedSequence, random.Random,
-)  # fmt: skip
+_MAKERS: Final = "default_rng Generator RandomState PCG64 PCG64DXSM MT19937 Philox SFC64 SeedSequence"
 
 
 def _maker(kind: Callable[..., Any]) -> Callable[..., Any]:
@@ -319,18 +333,33 @@ def _module_function(name: str) -> Callable[..., Any]:
 BODIES: dict[Any, Callable[..., Any]] = {
     **{f: _clock(f) for n in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
        for f in (getattr(time, n), getattr(time, f"{n}_ns"))},
-    **{f: _maker(f) for f in _MAKERS},
-    **{getattr(logging.Logger, n): _effect(getattr(logging.Logger, n)) for n in _LEVELS},
-    **{getattr(logging, n): _effect(getattr(logging, n)) for n in _LEVELS},
     time.sleep: _effect(time.sleep),
     warnings.warn: _warn,
-    np.random.seed: _module_function("seed"),
+}  # fmt: skip
+
+
+def _of_numpy_random(module: Any) -> dict[Any, Callable[..., Any]]:
+    makers = [getattr(module, name) for name in _MAKERS.split()]
+    return {**{f: _maker(f) for f in makers}, module.seed: _module_function("seed")}
+
+
+def _of_random(module: Any) -> dict[Any, Callable[..., Any]]:
+    return {module.Random: _maker(module.Random)}
+
+
+def _of_logging(module: Any) -> dict[Any, Callable[..., Any]]:
+    return {f: _effect(f) for owner in (module, module.Logger) for f in (getattr(owner, n) for n in _LEVELS)}
+
+
+#: Modules to what makes the stand-ins of their functions once they are imported.
+LATE: Final[dict[str, Callable[[Any], dict[Any, Callable[..., Any]]]]] = {
+    "numpy.random": _of_numpy_random, "random": _of_random, "logging": _of_logging,
 }  # fmt: skip
 
 
 def bound(f: Any) -> tuple[Any, str] | None:
     """The generator and the name of one of its methods; None if `f` is something else."""
     owner = getattr(f, "__self__", None)
-    if owner is not None and isinstance(owner, STATEFUL):
+    if owner is not None and is_stateful(owner):
         return owner, f.__name__
     return None

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
 from typing import Any, Final
 
-import numpy as np
-
 from jitgraph.tensor import Tensor
+from jitgraph.tracing import effects
 from jitgraph.tracing.hidden import member_of
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.leaves import is_opaque_module, is_plain_class
@@ -162,7 +161,7 @@ def entrusted(tracer: Any, f: Any, args: Any, kwargs: Any) -> tuple[Callable[...
 
 def _seen(tracer: Any, x: Any) -> Any:
     kind = type(x)
-    if isinstance(x, np.random.Generator | np.random.RandomState | functools.partial):
+    if isinstance(x, functools.partial) or effects.is_stateful(x):
         return x
     if is_plain_class(kind) or kind in _CLONED_ALSO:
         return tracer.outside.clone_of(x)

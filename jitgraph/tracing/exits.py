@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from jitgraph.records import dataclass, field
 
 RETURNED, DID_RETURN = "_jg_returned", "_jg_did_return"
 #: Attribute that `lower_exits` sets on loops: the name of the break flag, if the body may break.
@@ -91,6 +92,11 @@ def lower_exits(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _is_docstring(stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant) and isinstance(stmt.value.value, str)
+
+
+def leaves_list(stmts: Sequence[ast.stmt]) -> bool:
+    """Whether `return`, `break` or `continue` leaves this list of statements."""
+    return bool(_exits(stmts))
 
 
 def _walk(stmts: Sequence[ast.stmt]) -> list[ast.stmt]:

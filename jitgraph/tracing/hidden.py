@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from jitgraph.errors import InternalError
+from jitgraph.records import dataclass, field
 from jitgraph.tracing.leaves import Key, leaf_type
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from jitgraph.ir.dims import Dim
 from jitgraph.ir.graph import Site, Value
 from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
+from jitgraph.records import dataclass
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.tracing.probe import Refused, Same, Unknown, learn, refuse

@@ -113,12 +113,14 @@ PROBED: dict[str, str] = {
         solve inv pinv det slogdet eig eigh eigvals eigvalsh svd svdvals qr cholesky lstsq matrix_rank matrix_power
         cond multi_dot tensorsolve tensorinv norm matrix_norm vector_norm
     """,
-    "fft": """
+}
+#: The same in modules that NumPy loads when they are first used.
+_LAZY: dict[str, str] = {
+    "numpy.fft": """
         fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift fftfreq
         rfftfreq
     """,
 }
-
 
 #: NumPy's bases of polynomials (their modules are loaded when they are first used), and the prefixes of their names.
 POLYNOMIALS: dict[str, str] = {
@@ -161,6 +163,7 @@ def _register() -> None:
         for name in ("fit", "roots", "fromroots", "mul", "div", "pow", "companion", "weight"):
             NAMED.add((f"numpy.polynomial.{module}", prefix + name))
         NAMED.update((f"numpy.polynomial.{module}", name) for name in (f"{prefix}2poly", f"poly2{prefix}"))
+    NAMED.update((module, name) for module, names in _LAZY.items() for name in names.split())
     for module, names in PROBED.items():
         space = getattr(np, module) if module else np
         for name in names.split():

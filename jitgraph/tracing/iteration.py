@@ -15,6 +15,7 @@ import numpy as np
 
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
+from jitgraph.ir.opdef import REGISTRY
 from jitgraph.tensor import Tensor, dim_tensor, lift
 from jitgraph.xp.core import product
 from jitgraph.xp.flat import FlatIter
@@ -61,13 +62,19 @@ class Sequenced:
 class Range(Sequenced):
     """`range` with a traced start, stop or step, or too long to unroll.
 
+    Args:
+        start, stop, step: dims; the step is not zero.
+        length: how many numbers; None: it follows from the others, and the sign of the step is known.
+
     Attributes:
-        start, step: dims; the step is not zero, and its sign is known.
+        start, stop, step: the same.
     """
 
-    def __init__(self, mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike) -> None:
+    def __init__(
+        self, mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike, length: DimLike | None = None
+    ) -> None:
         self.start, self.stop, self.step = start, stop, step
-        super().__init__(mode, trips(mode, start, stop, step), self.at)
+        super().__init__(mode, trips(mode, start, stop, step) if length is None else length, self.at)
 
     def at(self, k: Any) -> Any:
         """The number at index `k`."""
@@ -79,12 +86,12 @@ class Range(Sequenced):
 
     def __reversed__(self) -> Range:
         last = self.start + self.step * (self.length - 1)
-        return Range(self.mode, last, self.start - self.step, -self.step)
+        return Range(self.mode, last, self.start - self.step, -self.step, self.length)
 
 
 def trips(mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike) -> DimLike:
-    """Number of turns of `range(start, stop, step)`."""
-    sign = 1 if _positive(mode, step) else -1
+    """Number of turns of `range(start, stop, step)`, for a step whose sign is known."""
+    sign = 1 if mode.decide(">=", step, 1) else -1
     distance = (stop - start) * sign
     stride = step * sign
     count = floordiv(distance + stride - 1, stride) if stride != 1 else distance
@@ -93,22 +100,51 @@ def trips(mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike) -> Di
     return count if mode.builder.prove(">=", count, 0) else dim_max(count, 0)
 
 
-def _positive(mode: CaptureMode, step: DimLike) -> bool:
-    """The sign of a step: known, guarded, or refused.
+_ZERO_STEP = "range() arg 3 must not be zero"
+
+
+def _stepped(mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike) -> Range:
+    """A range by its parts. The sign of its step is known, guarded, assumed, or else part of the computation.
 
     Raises:
-        ValueError: it is zero.
+        ValueError: the step is zero.
     """
-    if isinstance(step, int):
-        if step == 0:
-            raise ValueError("range() arg 3 must not be zero")
-        return step > 0
     try:
         if mode.decide("==", step, 0):
-            raise ValueError("range() arg 3 must not be zero")
-        return mode.decide(">=", step, 1)
+            raise ValueError(_ZERO_STEP)
+        return Range(mode, start, stop, step)
     except Undecided:
-        mode.fail(f"the step {step} of a range is known only when the compiled code runs", "make the step a constant.")
+        pass
+    if mode.can_rerun():
+        why = "the sign of the step of a range"
+        if mode.assume(mode.compare("ge", step, 1), why):
+            return Range(mode, start, stop, _bounded(mode, step, 1, None))
+        if mode.assume(mode.compare("lt", step, 0), why):
+            return Range(mode, start, stop, _bounded(mode, step, None, -1))
+        raise ValueError(_ZERO_STEP)
+    mode.check(mode.compare("ne", step, 0), "ValueError", _ZERO_STEP)
+    return Range(mode, start, stop, step, _trips_of_either_sign(mode, start, stop, step))
+
+
+def _bounded(mode: CaptureMode, step: DimLike, lower: int | None, upper: int | None) -> DimLike:
+    """A step from here on, where it is known to lie in the inclusive bounds."""
+    dim = mode.fresh_symbol("step", "value", lower, upper)
+    mode.builder.apply(REGISTRY["bind"], mode.dim_value(step), symbol=str(dim))
+    return dim
+
+
+def _trips_of_either_sign(mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike) -> DimLike:
+    """Number of turns where only the run knows the sign of the step."""
+
+    def op(name: str, *values: Any) -> Any:
+        return mode.builder.apply(REGISTRY[name], *values)[0]
+
+    stride, distance = mode.dim_value(step), mode.dim_value(stop - start)
+    rises = op("gt", stride, 0)
+    towards = op("where", rises, op("sub", distance, 1), op("add", distance, 1))
+    steps = op("add", op("floordiv", towards, op("where", op("eq", stride, 0), 1, stride)), 1)
+    count = mode.builder.apply(REGISTRY["as_kind"], op("where", op("gt", steps, 0), steps, 0), kind="py_int")[0]
+    return mode.bind(count, "trips", 0)
 
 
 def integer_dim(mode: CaptureMode, x: Any) -> DimLike:
@@ -144,7 +180,7 @@ def _range(tracer: Any, *args: Any) -> Any:
         raise TypeError(f"range expected at most 3 arguments, got {len(dims)}")
     if all(isinstance(d, int) for d in dims):
         return _range(tracer, *dims)
-    return Range(mode, *dims)
+    return _stepped(mode, *dims)
 
 
 def sequenced(mode: CaptureMode, x: Any) -> Sequenced | None:
@@ -226,7 +262,8 @@ def _reversed(tracer: Any, iterable: Any) -> Any:
     inner = sequenced(tracer.mode, iterable)
     if inner is None:
         return builtins.reversed(iterable)
-    return Sequenced(tracer.mode, inner.length, lambda k: inner.element(inner.length - 1 - k))
+    last = dim_tensor(tracer.mode, inner.length - 1)
+    return Sequenced(tracer.mode, inner.length, lambda k: inner.element(last - k))
 
 
 def _len(tracer: Any, x: Any) -> Any:

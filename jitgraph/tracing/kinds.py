@@ -9,7 +9,6 @@ result with a tag is boxed by its bool when the call returns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.modes import constant_of
+from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor, wrap
 
 _WEAK: dict[str, Any] = {"py_bool": True, "py_int": 1, "py_float": 1.0, "py_complex": 1j}

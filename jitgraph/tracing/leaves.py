@@ -104,7 +104,7 @@ def leaf_type(x: Any) -> Key:
 #: Modules whose Python functions are called as they are, and whose objects are static.
 OPAQUE: Final = frozenset(sys.stdlib_module_names) | {"numpy", "scipy", "llvmlite", "jitgraph", "builtins"}
 _MADE_BY_USERS: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE
-_plain_classes: dict[type, bool] = {functools.partial: True, np.random.Generator: True, np.random.RandomState: True}
+_plain_classes: dict[type, bool] = {functools.partial: True}
 
 
 def is_opaque_module(name: str) -> bool:
@@ -120,11 +120,17 @@ def is_container_class(kind: type) -> bool:
     return issubclass(kind, dict | list | set | deque) and kind.__flags__ & _MADE_BY_USERS != 0
 
 
+def generators() -> tuple[type, ...]:
+    """NumPy's classes of random generators: none while `numpy.random` is not imported, as it then has no instances."""
+    module = sys.modules.get("numpy.random")
+    return tuple([getattr(module, name) for name in ("Generator", "RandomState") if hasattr(module, name)])
+
+
 def is_plain_class(kind: type) -> bool:
     """Whether instances are known by class and attributes: classes that users write, of nothing but attributes."""
     known = _plain_classes.get(kind)
     if known is None:
-        known = (
+        known = kind in generators() or (
             not issubclass(kind, type | enum.Enum | BaseException)
             and all(
                 base is object or (base.__flags__ & _MADE_BY_USERS and base.__module__.partition(".")[0] != "jitgraph")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from jitgraph.records import dataclass
 from jitgraph.tracing.exits import BREAK_FLAG, blocks_of
 
 Names = frozenset[str]

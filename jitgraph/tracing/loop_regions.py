@@ -24,13 +24,17 @@ from jitgraph.ir.types import python_type
 from jitgraph.tensor import Storage, dim_tensor, lift, wrap
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.carried import Changed, Region, is_missing
+from jitgraph.tracing.cells import Reshaped
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
 from jitgraph.tracing.merging import Overlay, Scope, caller_scope, convert
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.regions import Mark, Opened, Regions
+from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
 
 _ATTEMPTS = 8
+#: Most turns that are traced one by one because of what they change.
+MOST_TURNS = 64
 
 
 class Unrolled:
@@ -56,10 +60,12 @@ class Unrolled:
 class ForRegion(Region):
     """A `for` over a sequence of traced length."""
 
-    def __init__(self, regions: Regions, sequence: Sequenced, info: LoopInfo) -> None:
+    def __init__(self, regions: Regions, sequence: Sequenced, info: LoopInfo, key: Any) -> None:
         super().__init__(regions, info)
         self.own_flag = info.break_flag
         self.sequence = sequence
+        #: The statement's name, if its turns are to be traced one by one.
+        self.key = key
         self.block = Block()
         self.opened: Opened | None = None
         self.mark: Mark | None = None
@@ -100,6 +106,7 @@ class ForRegion(Region):
     def enter(self, names: dict[str, Any]) -> None:
         """Begin an attempt: the block, its arguments, the index."""
         scope = caller_scope(names)
+        self._see_cells(scope)
         if self.tail is not None:
             self.tail.turn()
             return
@@ -118,7 +125,9 @@ class ForRegion(Region):
         if self.with_break:
             self.counter = self.block.add_arg(python_type("py_int"), self.info.target)
             self.flag = self.block.add_arg(python_type("py_bool"))
+        self._spoil_stale()
         self._arguments(self.block, bind=True)
+        self._bind_cells()
 
     def element(self) -> Any:
         """What the loop variable is bound to."""
@@ -160,6 +169,7 @@ class ForRegion(Region):
     def leave(self, names: dict[str, Any]) -> None:
         """End an attempt: another one, or the operator."""
         scope = caller_scope(names)
+        self._see_cells(scope)
         if self.tail is not None:
             self._end_tail(self.tail, scope)
             return
@@ -182,15 +192,23 @@ class ForRegion(Region):
         opened, mark, flag = self.opened, self.mark, self.info.break_flag
         assert opened is not None
         assert mark is not None
-        changed = self.regions.close(opened, failed=self.failure is not None)
         self.opened = None
+        try:
+            changed = self.regions.close(opened, failed=self.failure is not None, cells=True)
+        except Reshaped as answer:
+            self._reshaped(str(answer), mark)
+            return
         if self.failure is None:
+            if self._add_cells(opened):
+                self.regions.undo(mark, self.block)
+                return
             new = [s for s in changed if s not in self.storages]
             self.storages += new
             stops = bool(flag) and not self.with_break and scope.get(flag) is not False
             self.with_break = self.with_break or stops
+            usable = self._compare_stale(mark)
             try:
-                fits = self._compare(scope)
+                fits = self._compare(scope) and usable
             except Changed as change:
                 self.regions.undo(mark, self.block)
                 self._peel(change)
@@ -218,6 +236,21 @@ class ForRegion(Region):
                     self._rest(), f"{needed} has another type if the loop has no turn"
                 )
         self._emit(scope, changed)
+
+    def _restart(self) -> Restart | None:
+        turns = self.mode.example(self.sequence.length)
+        few = isinstance(turns, int) and turns <= MOST_TURNS and self.regions.is_countable(self.sequence.length)
+        return Restart(unroll=self.key) if few else None
+
+    def _reshaped(self, what: str, mark: Mark) -> None:
+        """A turn changes Python objects in a way that no region can: is it only the first one? Or few, and known?"""
+        self.regions.undo(mark, self.block)
+        if not self.peeled and "attribute" in what and self.mode.can_rerun():
+            self._peel(Changed(what, None, None))
+            return
+        if self.regions.is_countable(self.sequence.length):
+            raise Restart(unroll=self.key)
+        self.regions.fail_change(what)
 
     def _end_peeled(self, scope: Scope) -> None:
         """The first turn is traced in front of the loop; it may have left it by `break`."""
@@ -257,6 +290,14 @@ class ForRegion(Region):
                 swapped[name] = other
         self.pinned = {n for n, m in swapped.items() if swapped.get(m) == n}
         return written and bool(self.pinned)
+
+    def _may_peel(self) -> bool:
+        known = self._can_peel() and self.regions.at_least_one(self.sequence.length) is not None
+        return known or super()._may_peel()
+
+    def _swapped(self, scope: Scope) -> set[str]:
+        found = self.turns == 1 and not self.with_break and self._changes_places(scope)
+        return self.pinned if found else set()
 
     def _end_tail(self, tail: Branch, scope: Scope) -> None:
         """The last turn of an odd number is traced."""
@@ -368,7 +409,7 @@ class ForRegion(Region):
             predicate = mode.builder.constant(True)
         else:
             predicate = mode.compare("ne", left, 0)
-        names = tuple(dict.fromkeys((*self.info.after, *self.info.head)))
+        names = tuple(n for n in dict.fromkeys((*self.info.after, *self.info.head)) if n not in self.cells)
         self.tail = Branch(self.regions, predicate, BranchInfo(names, (), self.info.assigned))
         self.results = dict(
             self.results or {}, **{n: self.results[n] for n in self.names if self.results and n in self.results}
@@ -430,6 +471,7 @@ class WhileLoop(Region):
 
     def enter(self, names: dict[str, Any]) -> None:
         scope = caller_scope(names)
+        self._see_cells(scope)
         if self.before is None:
             self._begin(scope)
             self._entry_key = self._key()
@@ -438,8 +480,10 @@ class WhileLoop(Region):
             return
         self.mark = self.regions.mark()
         self.test_block = Block()
-        self.opened = self.regions.open(self.test_block, None)
+        self.opened = self.regions.open(self.test_block, self.before)
+        self._spoil_stale()
         self._arguments(self.test_block, bind=True)
+        self._bind_cells()
 
     def test(self, test: Any) -> bool | None:
         """The test of a turn: its truth, or None to begin the turn anew as a region."""
@@ -454,8 +498,8 @@ class WhileLoop(Region):
             decided_by_guard = len(graph.guards) > guards and not self.unrolling
             if isinstance(truth, Value) or decided_by_guard:
                 if self.unrolling and isinstance(truth, Value):
-                    if self.turns == 0 and self.mode.can_rerun():  # the first turn, traced in front of the loop
-                        self.turns, self.unrolling = 1, False
+                    if self.turns < 2 and self.mode.can_rerun():  # a turn traced in front of the loop
+                        self.turns, self.unrolling = self.turns + 1, False
                         return self.mode.assume(truth, "whether a `while` has a turn")
                     self.regions.mode.fail(
                         "the test of a `while` whose body changes shapes depends on data", "use a `for`."
@@ -472,7 +516,14 @@ class WhileLoop(Region):
         opened = self.opened
         assert opened is not None
         self._yield([condition])
-        changed = self.regions.close(opened)
+        try:
+            changed = self.regions.close(opened, cells=True)
+        except Reshaped as answer:
+            self.regions.fail_change(str(answer))
+        names = {cell.name: name for name, cell in self.cells.items()}
+        for cell, value in opened.cells:
+            if cell.name not in names or self.get(names[cell.name]) is not value:
+                self.mode.fail(f"the test of a `while` changes {cell.text}", "change it in the body of the loop.")
         if any(
             changed[s] is not a
             for s, a in zip(self.storages, self.test_block.args[-len(self.storages) :], strict=False)
@@ -481,10 +532,12 @@ class WhileLoop(Region):
         self.block = Block()
         self.opened = self.regions.open(self.block, self.before)
         self._arguments(self.block, bind=True)
+        self._bind_cells()
         return True
 
     def leave(self, names: dict[str, Any]) -> None:
         scope = caller_scope(names)
+        self._see_cells(scope)
         if self.resuming:
             self.resuming = False
             self.traced = False
@@ -499,13 +552,20 @@ class WhileLoop(Region):
         assert opened is not None
         if self.failure is None:
             self.regions.check_variables(opened, scope, self.info.assigned)
-        changed = self.regions.close(opened, failed=self.failure is not None)
         self.opened = None
+        try:
+            changed = self.regions.close(opened, failed=self.failure is not None, cells=True)
+        except Reshaped as answer:
+            self.regions.fail_change(str(answer))
         if self.failure is None:
+            if self._add_cells(opened):
+                self.regions.undo(self.mark, self.block, self.test_block)
+                return
             new = [s for s in changed if s not in self.storages]
             self.storages += new
+            usable = self._compare_stale(self.mark)
             try:
-                fits = self._compare(scope)
+                fits = self._compare(scope) and usable
             except Changed as change:
                 self.regions.undo(self.mark, self.block, self.test_block)
                 self._unroll(change)
@@ -521,7 +581,7 @@ class WhileLoop(Region):
         outer = builder.block
         builder.at_end(self.block)
         ends = self._ends(scope, changed)
-        asks = bool(self.left or self.replaced)
+        asks = bool(self.left)
         if asks:  # one more is carried: whether there was a turn
             ends.append(builder.constant(True))
         self._yield(ends)
@@ -542,12 +602,18 @@ class WhileLoop(Region):
     def _taken(self, results: Sequence[Value]) -> Any:
         return wrap(self.mode, results[-1])
 
+    def _has_turn(self) -> bool:
+        return self.has_turn
+
+    def _may_skip(self) -> bool:
+        return not self.has_turn
+
     def _can_peel(self) -> bool:
-        return not self.unrolling and not self.turns
+        return not self.unrolling and self.turns < 2
 
     def _unroll(self, change: Changed) -> None:
         """The body does not fit a region: if sizes of arguments decide the test, take turns under guards."""
-        if self.unrolling or self.turns:
+        if self.unrolling or self.turns >= 2:
             self._fail_type(change)
         self.unrolling = self.resuming = True
         self.failed_change = change
@@ -562,12 +628,19 @@ def loop(regions: Regions, iterable: Any, info: Any) -> Unrolled | ForRegion:
         if type(iterable) is Poison:
             iterable.fail()
         return Unrolled(iterable)
-    if isinstance(sequence.length, int) and sequence.length <= regions.unroll_limit:
-        return Unrolled([sequence.element(k) for k in range(sequence.length)])
+    key = regions.place_of()
+    length, limit = sequence.length, regions.unroll_limit
+    if key in regions.mode.unrolled:
+        length, limit = regions.mode.concrete_dim(length, "len"), MOST_TURNS
+        if length > limit:
+            what = f"a loop of {length} turns changes what no loop of machine code can: a list, a dict, shapes or types"
+            regions.mode.fail(what, "use arrays made before (out = np.zeros(n); out[i] = ...).")
+    if isinstance(length, int) and length <= limit:
+        return Unrolled([sequence.element(k) for k in range(length)])
     example = regions.mode.example(sequence.length)
     if isinstance(example, int) and example < 1 and regions.at_least_one(sequence.length) is False:
         return Unrolled([])  # under a guard: what a turn would do need not make sense for these sizes
-    return ForRegion(regions, sequence, known)
+    return ForRegion(regions, sequence, known, key)
 
 
 def while_loop(regions: Regions, info: Any) -> WhileLoop:

@@ -68,7 +68,7 @@ class Members:
         if self.outside.clones:
             owner = self.outside.clones.get(id(owner), owner)
         kind = type(owner)
-        if kind is effects.Made or isinstance(owner, effects.STATEFUL):
+        if kind is effects.Made or effects.is_stateful(owner):
             if not callable(getattr(owner.__class__, name, None)):
                 effects.draw(self, owner, "bit_generator", (), {})
             return functools.partial(effects.draw, self, owner, name) if kind is effects.Made else getattr(owner, name)

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided, constant_type
-from jitgraph.ir.dims import DimLike, substitute, symbols
+from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.transform import bound_symbols, dims_of_attr
@@ -22,6 +22,7 @@ from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.kinds import Tag, boxed, is_exact, join_kinds, tag_of
+from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound
 from jitgraph.tracing.restart import Restart
 
@@ -272,7 +273,7 @@ class Merge:
         versions: for each region the versions that it leaves of storages from outside.
         born: for each region the objects of the user's classes that it made, by identity.
         settle: the branch, if one of its sides may be assumed instead (`Regions.key_of`).
-        flag: which of the regions runs, if the branch stands in the function's own block.
+        predicate: which of the regions runs.
     """
 
     def __init__(
@@ -282,10 +283,10 @@ class Merge:
         is_outer: Callable[[Storage], bool],
         versions: Sequence[dict[Storage, Any]],
         born: Sequence[dict[int, Any]],
-        settle: Any = None,
-        flag: Value | None = None,
+        settle: Any,
+        predicate: Value,
     ) -> None:
-        self.flag = flag
+        self.predicate = predicate
         self.born = born
         self.settle = settle
         self.versions = versions
@@ -295,10 +296,10 @@ class Merge:
         self.types: list[TensorType] = []
         self.yields: tuple[list[Value], list[Value]] = ([], [])
         self._storages: dict[tuple[int, int], Callable[[Sequence[Value]], Storage]] = {}
-        self._made: dict[tuple[int, int], Storage] = {}
+        self._made: dict[Any, Storage] = {}
         #: Storages made of each storage of a side.
         self._merged: dict[tuple[int, int], list[Storage]] = {}
-        self._halves: dict[tuple[int, int], int] = {}
+        self._halves: dict[Any, int] = {}
         self._kept: list[Any] = []
         self._inner = inner_symbols(blocks)
 
@@ -348,6 +349,9 @@ class Merge:
         if is_value(a) and is_value(b):
             if type(a) is not Tensor and type(b) is not Tensor and same_constant(a, b):
                 return lambda results: a
+            form = self._form(a, b)
+            if form is not None:
+                return form
             tagged = self._kinds(a, b)
             if tagged is not None:
                 return tagged
@@ -385,6 +389,18 @@ class Merge:
         ):
             return lambda results: a
         return self._mismatch(name, a, b, line)
+
+    def _form(self, a: Any, b: Any) -> Callable[[Sequence[Value]], Any] | None:
+        """Views of one array from outside that differ in numbers only: the view with the merged numbers."""
+        if not all(type(x) is Tensor and x.is_traced and x.type.kind == "array" for x in (a, b)):
+            return None
+        found = form_of(self.mode, a, b, self._inner) if self.is_outer(a._storage) else None
+        if found is None:
+            return None
+        form, *sides = found
+        values = [[self._in(k, lambda d=d: self.mode.dim_value(d)) for d in side] for k, side in enumerate(sides)]  # type: ignore[misc]
+        at = [self.pair(x, y, python_type("py_int")) for x, y in zip(*values, strict=True)]
+        return lambda results: form.filled(bound(self.mode, [results[k] for k in at], form.sizes))
 
     def _kinds(self, a: Any, b: Any) -> Callable[[Sequence[Value]], Any] | None:
         """Scalars of two types that one value holds exactly: that value and a bool; None if there is no such type."""
@@ -470,11 +486,14 @@ class Merge:
             return self._mismatch(name, x_a, x_b, "a test")
         if not (type(x) is Tensor and x.is_traced):
             return lambda results: x
-        if not self._inner.isdisjoint(sizes_of(x)):
+        if not self._inner.isdisjoint(name for d in x.type.shape for name in symbols(d)):
             return self._size_inside(name)
-        if x.type.kind == "array" and self.is_outer(x._storage):  # a view of what was there before stays one
+        is_known = self._inner.isdisjoint(sizes_of(x))
+        is_outer = x.type.kind == "array" and self.is_outer(x._storage)
+        if is_outer and is_known:  # a view of what was there before stays one
             return lambda results: x
-        if x._steps and self._inner.isdisjoint(name for d in x._storage.value.type.shape for name in symbols(d)):
+        is_whole = is_known and not is_outer and bool(x._steps)
+        if is_whole and self._inner.isdisjoint(name for d in x._storage.value.type.shape for name in symbols(d)):
             whole = self._half(name, make(x._storage, ()), side)
             return lambda results: remade(x, whole(results)._storage)
         value = self._read(side, x)
@@ -482,7 +501,7 @@ class Merge:
         if t.kind == "array" and not t.layout.is_dense:
             t = TensorType(t.dtype, t.shape)
         other = self._in(1 - side, lambda: placeholder(self.mode, t))
-        key = (side, id(x._storage))
+        key = (side, id(x._storage), x._steps)
         if key not in self._halves:
             self._kept.append(x._storage)
             self._halves[key] = self.pair(value, other, t) if side == 0 else self.pair(other, value, t)
@@ -490,7 +509,16 @@ class Merge:
         if t.kind != "array":
             return lambda results: wrap(mode, results[k])
         writable = is_writable(x)
-        return lambda results: make(self._made.setdefault(key, Storage(mode, results[k], None, writable)), ())
+        origins, codes = self._origins(*((x, None) if side == 0 else (None, x)))
+
+        def build(results: Sequence[Value]) -> Tensor:
+            made = make(self._made.setdefault(key, Storage(mode, results[k], None, writable)), ())
+            if codes:
+                mode.watch(made._storage, origins.storages, self.settle)
+                origins.choose(mode, made, [results[n] for n in codes])
+            return made
+
+        return build
 
     def _tensors(self, a: Any, b: Any, t: TensorType) -> Callable[[Sequence[Value]], Any]:
         mode = self.mode
@@ -498,7 +526,8 @@ class Merge:
             k = self.pair(self._read(0, a), self._read(1, b), t)
             return lambda results: wrap(mode, results[k])
         inner = not self.is_outer(a._storage) and not self.is_outer(b._storage)
-        if inner and a._steps == b._steps and a._storage.value.type == b._storage.value.type:
+        one_of = choice_of(mode, a) is not None or choice_of(mode, b) is not None
+        if inner and not one_of and a._steps == b._steps and a._storage.value.type == b._storage.value.type:
             key = (id(a._storage), id(b._storage))
             self._kept.append((a._storage, b._storage))
             if key not in self._storages:
@@ -507,7 +536,8 @@ class Merge:
             get = self._storages[key]
             return lambda results: remade(a, get(results))
         k = self.pair(self._read(0, a), self._read(1, b), t)
-        sources = [x._storage for x in (a, b) if self.is_outer(x._storage)]
+        origins, codes = self._origins(a, b)
+        sources = origins.storages
 
         def fresh(results: Sequence[Value]) -> Tensor:
             tensor = wrap(mode, results[k])
@@ -519,32 +549,33 @@ class Merge:
                 twins.append(tensor._storage)
             if sources:
                 mode.watch(tensor._storage, sources, self.settle)
-                if self.flag is not None:
+                if codes:
+                    origins.choose(mode, tensor, [results[n] for n in codes])
+                else:
                     options = [x if self.is_outer(x._storage) else None for x in (a, b)]
-                    mode.choices[tensor._storage] = Choice(self.flag, (options[0], options[1]), results[k])
+                    mode.choices[tensor._storage] = Choice(self.predicate, (options[0], options[1]), results[k])
             return tensor
 
         return fresh
+
+    def _origins(self, *sides: Any) -> tuple[Origins, list[int]]:
+        """What the merged array may be, and the results that say what it is; none where the predicate does."""
+        found = [look(self.mode, x, self.is_outer) for x in sides]
+        origins = Origins()
+        origins.add(self.mode, [view for f in found for view in f.views], self._inner)
+        direct = all(x is None or self.is_outer(x._storage) or choice_of(self.mode, x) is None for x in sides)
+        if not origins.forms or (direct and not any(form.width for form in origins.forms)):
+            return origins, []
+        codes = [
+            self._in(k, lambda x=x: origins.codes(self.mode, x, self.is_outer))  # type: ignore[misc]
+            for k, x in enumerate(sides)
+        ]
+        return origins, [self.pair(x, y, x.type) for x, y in zip(*codes, strict=True)]
 
 
 def remade(x: Tensor, storage: Storage) -> Tensor:
     """The same view of another storage."""
     made = make(storage, x._steps, x._type if x._steps else None)
-    if not is_writable(x):
-        made._dim = READ_ONLY
-    return made
-
-
-def moved(x: Tensor, numbers: dict[str, DimLike]) -> Tensor:
-    """The same view with other numbers for symbols."""
-    if not numbers or not x._steps:
-        return x
-    steps = tuple(
-        step.substitute(numbers) if isinstance(step, IndexMap)
-        else tuple(substitute(d, numbers) for d in step) if isinstance(step, tuple) else step
-        for step in x._steps
-    )  # fmt: skip
-    made = make(x._storage, steps)
     if not is_writable(x):
         made._dim = READ_ONLY
     return made

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgraph.ir.graph import Value
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, entrust, kinds, texts
+from jitgraph.tracing import contexts, control_flow, entrust, kinds, texts
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.members import PLAIN, Members
 from jitgraph.tracing.poison import Maybe, Poison
@@ -199,6 +199,10 @@ class Operators(Members):
 
     def handled(self) -> None:
         self.mode.handled.pop()
+
+    def context(self, manager: Any) -> Any:
+        """A context manager that a `with` enters."""
+        return contexts.context(self, manager)  # type: ignore[arg-type]  # the tracer is the only subclass
 
     def use(self, x: Any) -> Any:
         """A variable that may be unbound is read."""

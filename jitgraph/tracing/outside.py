@@ -14,7 +14,6 @@ import functools
 import os
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -25,6 +24,7 @@ from jitgraph.errors import TraceError, describe
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.pytree import TreeDef
+from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor, wrap
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.effects import Made
@@ -56,7 +56,7 @@ from jitgraph.tracing.hidden import (
     member_of,
 )
 from jitgraph.tracing.kinds import Boxed, tag_of
-from jitgraph.tracing.leaves import is_container_class, is_plain_class, leaf_type
+from jitgraph.tracing.leaves import generators, is_container_class, is_plain_class, leaf_type
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.restart import Restart
 
@@ -140,7 +140,11 @@ def _assemble(meta: Any, values: Sequence[Any]) -> Any:
 
 
 pytree.register(Whole, lambda w: (w.values, (w.kind, w.names)), _assemble)
-_WITH_STATE = frozenset((functools.partial, np.random.Generator, np.random.RandomState))
+
+
+def _has_state(x: Any) -> bool:
+    """Whether there is more to an object than its attributes."""
+    return type(x) is functools.partial or type(x) in generators()
 
 
 def is_node(x: Any) -> bool:
@@ -560,7 +564,7 @@ class Outside:
         place = self.copied.get(id(x))
         if place is None:
             known = self.objects.get(id(x))
-            if known is None and is_plain_class(type(x)) and type(x) not in _WITH_STATE and not is_node(x):
+            if known is None and is_plain_class(type(x)) and not _has_state(x) and not is_node(x):
                 return self._whole(x)
             if known is None or isinstance(x, type | ModuleType):
                 return None

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from jitgraph.ir.dims import DimLike, dim_max, dim_min, evaluate, floordiv, symb
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.types import TensorType, dense_layout, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
+from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ def _learn(
     for what, env in _environments(hints):
         if what == "own" and seen:
             continue
+        if what != "own" and any(evaluate(d, env) < 0 for operand in operands for d in operand.dims()):
+            continue  # sizes that the guards on them rule out
         found: list[Seen] = []
         for first, step in _ROUNDS if what in ("small", "own") else _ROUNDS[:2]:
             given = list(leaves)

@@ -9,19 +9,21 @@ from __future__ import annotations
 import opcode
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import DimLike
+from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.modes import constant_of
+from jitgraph.records import dataclass, field
 from jitgraph.tensor import Storage, Tensor, lift
 from jitgraph.tracing.capture_mode import CaptureMode, user_frame
+from jitgraph.tracing.cells import Cell, Reshaped, Snapshot, reached
 from jitgraph.tracing.iteration import Sequenced, any_traced
-from jitgraph.tracing.merging import Scope
+from jitgraph.tracing.merging import Overlay, Scope
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison, unbound_text
 
@@ -31,6 +33,7 @@ class Mark:
     """A moment of the trace to go back to."""
 
     journal: int
+    spoiled: int
     guards: list[Guard]
     facts: Any
     decided: dict[Any, bool]
@@ -49,11 +52,15 @@ class Opened:
     block: Block
     journal: int
     outside: dict[Any, Any]
-    containers: list[tuple[str, Any, Any]]
+    snapshot: Snapshot
     scope: Any
     stores: dict[Any, Any]
     #: Objects of the user's classes made in the region, by identity.
     born: dict[int, Any] = field(default_factory=dict)
+    #: Attributes and items that it changed, with what it left there; set when it closes.
+    cells: list[tuple[Cell, Any]] = field(default_factory=list)
+    #: Whether it changed anything of the kind.
+    is_touched: bool = False
 
 
 class Regions:
@@ -75,13 +82,23 @@ class Regions:
         self.decided: dict[Any, Any] = {}
         self.opened: list[Opened] = []
         self._visits: dict[Any, int] = {}
+        #: Objects of the user's classes that the trace made, by identity.
+        self.made: dict[int, Any] = {}
+        #: Reads an attribute of an object; set by the tracer.
+        self.attribute: Callable[[Any, str], Any] = getattr
+        #: Whether the trace has branches or loops.
+        self.used = False
         #: What functions stored in globals and cells: (namespace or cell, name) to the value; set by the tracer.
         self.stores: Callable[[], dict[Any, Any]] = dict
 
+    def place_of(self) -> Any:
+        """A name for the statement at hand."""
+        frame = user_frame()
+        return None if frame is None else (frame.f_code, frame.f_lasti)
+
     def key_of(self) -> Any:
         """A name for the branch at hand, the same when the trace begins anew: its place, and how often it was met."""
-        frame = user_frame()
-        place = None if frame is None else (frame.f_code, frame.f_lasti)
+        place = self.place_of()
         count = self._visits[place] = self._visits.get(place, 0) + 1
         return place, count
 
@@ -92,25 +109,30 @@ class Regions:
     # --- open and close
 
     def open(self, block: Block, scope: Any) -> Opened:
+        self.used = True
         self.mode.blocks.append(block)
         self.builder.at_end(block)
-        opened = Opened(block, len(self.mode.journal), self.outside.state(), _containers(scope), scope, self.stores())
+        snapshot = Snapshot(self.outside, reached(self.outside, _variables(scope), self.made), self.attribute)
+        opened = Opened(block, len(self.mode.journal), self.outside.state(), snapshot, scope, self.stores())
         self.opened.append(opened)
         return opened
 
     def note(self, made: Any) -> None:
         """An object of a user's class was made."""
+        self.made[id(made)] = made
         if self.opened:
             self.opened[-1].born[id(made)] = made
 
     def check_owner(self, owner: Any, name: str) -> None:
-        """An attribute of an object that the trace made may be set in the region that made it.
+        """An attribute of an object that the trace made may be set where the change is seen.
 
         Raises:
-            TraceError: in another one.
+            TraceError: it may not: the object has slots, or was made by code that is not traced.
         """
         if self.opened and id(owner) not in self.opened[-1].born:
-            self._fail_change(f"the attribute {name} of a {type(owner).__name__}")
+            is_seen = id(owner) in self.made and type(getattr(owner, "__dict__", None)) is dict
+            if not is_seen or not any(r.holder is owner.__dict__ for r, _ in self.opened[-1].snapshot.containers):
+                self.fail_change(f"the attribute {name} of a {type(owner).__name__}")
 
     def check_variables(self, opened: Opened, now: Any, assigned: Sequence[str]) -> None:
         """Variables that the statement itself does not assign are as they were.
@@ -122,16 +144,22 @@ class Regions:
         if isinstance(before, Scope) and isinstance(now, Scope):
             for name, value in now.locals.items():
                 if before.locals.get(name, value) is not value and name not in assigned and not name.startswith("_jg_"):
-                    self._fail_change(f"the variable {name}")
+                    self.fail_change(f"the variable {name}")
         for key, value in self.stores().items():
             if opened.stores.get(key) is not value and key[1] not in assigned:
-                self._fail_change(f"the variable {key[1]}")
+                self.fail_change(f"the variable {key[1]}")
 
-    def close(self, opened: Opened, *, failed: bool = False) -> dict[Storage, Any]:
+    def close(self, opened: Opened, *, failed: bool = False, cells: bool = False) -> dict[Storage, Any]:
         """Leave the region; storages from before it that were written, with their last versions.
 
+        Python objects are as they were before it; `opened.cells` says what the region left in them.
+
+        Args:
+            failed: it is given up, or ends in an error.
+            cells: the caller hands on what was left in Python objects.
+
         Raises:
-            TraceError: the region changed a Python object from outside of it.
+            TraceError: the region changed a Python object in a way that cannot be handed on; `Reshaped` if `cells`.
         """
         mode = self.mode
         self.abandoned = self.abandoned or failed
@@ -139,11 +167,33 @@ class Regions:
             mode.blocks.pop()
         while self.opened.pop() is not opened:
             pass
+        snapshot = opened.snapshot
+        found: list[tuple[Cell, Any]] = []
+        reshaped = ""
+        try:
+            found = [(cell, cell.get()) for cell in snapshot.changed()]
+        except Reshaped as answer:
+            reshaped = str(answer)
+        opened.is_touched = bool(found or reshaped)
+        snapshot.restore()
         if not failed:
-            self._check_untouched(opened)
+            if found and not cells:
+                reshaped = reshaped or found[0][0].text
+            if not reshaped:
+                self._check_untouched(opened)
         mode.blocks.pop()
         self.builder.at_end(mode.blocks[-1])
-        return self._restore(opened)
+        changed = self._restore(opened)
+        if not failed:
+            try:
+                opened.cells = [(snapshot.settled(cell), value) for cell, value in found]
+            except Reshaped as answer:
+                reshaped = str(answer)
+            if reshaped and cells:
+                raise Reshaped(reshaped)
+            if reshaped:
+                self.fail_change(reshaped)
+        return changed
 
     def _restore(self, opened: Opened) -> dict[Storage, Any]:
         entry: dict[Storage, Any] = {}
@@ -162,14 +212,9 @@ class Regions:
         before = opened.outside
         for key, value in self.outside.state().items():
             if before.get(key) is not value:
-                self._fail_change("an object from outside the function")
-        for text, container, copy in opened.containers:
-            items = container.values() if type(container) is dict else container
-            kept = copy.values() if type(copy) is dict else copy
-            if len(container) != len(copy) or any(a is not b for a, b in zip(items, kept, strict=True)):
-                self._fail_change(f"the {type(container).__name__} {text}")
+                self.fail_change("an object from outside the function")
 
-    def _fail_change(self, what: str) -> NoReturn:
+    def fail_change(self, what: str) -> NoReturn:
         self.mode.fail(
             f"{what} is changed under a test or in a loop that the compiled code decides when it runs",
             "use arrays made before (out = np.zeros(n); out[i] = ...), or variables of the function itself, "
@@ -182,6 +227,7 @@ class Regions:
         graph, builder = self.mode.builder.graph, self.builder
         return Mark(
             len(self.mode.journal),
+            len(self.mode.spoiled),
             list(graph.guards),
             graph.facts.copy(),
             dict(builder._decided),
@@ -203,6 +249,9 @@ class Regions:
             for inner in op.walk():
                 _drop_uses(inner)
             mark.block.unlink(op)
+        for storage, mode, old in reversed(self.mode.spoiled[mark.spoiled :]):
+            storage.mode, storage.value = mode, old
+        del self.mode.spoiled[mark.spoiled :]
         for storage, old in reversed(self.mode.journal[mark.journal :]):
             storage.value = old
         del self.mode.journal[mark.journal :]
@@ -275,6 +324,13 @@ class Regions:
         except Undecided:
             return None
 
+    def is_countable(self, trips: DimLike) -> bool:
+        """Whether the number of turns follows from the sizes of arguments and from integers among them."""
+        known = self.builder.graph.symbols
+        return self.depth == 0 and all(
+            s.origin == "arg" or (s.origin == "value" and s.arg >= 0) for s in [known[name] for name in symbols(trips)]
+        )
+
     def deoptimise_unless(self, trips: DimLike, why: str) -> bool:
         """Rerun the call in Python when the loop has no turn; False if something visible may have been written."""
         if not self.mode.can_rerun():
@@ -283,27 +339,11 @@ class Regions:
         return True
 
 
-def _containers(scope: Any) -> list[tuple[str, Any, Any]]:
-    """Shallow copies of the lists, dicts and sets that the user's variables reach: (name, container, copy)."""
-    found: list[tuple[str, Any, Any]] = []
-    if not isinstance(scope, Scope):
-        return found
-    seen: set[int] = set()
-
-    def visit(name: str, x: Any, depth: int) -> None:
-        kind = type(x)
-        if kind not in (list, dict, set, tuple) or id(x) in seen or len(x) > 1000:
-            return
-        seen.add(id(x))
-        if kind is not tuple:
-            found.append((name, x, kind(x)))
-        if depth and kind is not set:
-            for item in x.values() if kind is dict else x:
-                visit(name, item, depth - 1)
-
-    for name, x in scope.locals.items():
-        visit(name, x, 3)
-    return found
+def _variables(scope: Any) -> dict[str, Any]:
+    """All variables of a scope."""
+    if isinstance(scope, Overlay):
+        return _variables(scope.base) | scope.values
+    return scope.locals if isinstance(scope, Scope) else {}
 
 
 def defined_in(value: Any, block: Block) -> bool:
@@ -316,6 +356,25 @@ def defined_in(value: Any, block: Block) -> bool:
 def _drop_uses(op: Op) -> None:
     for i, operand in enumerate(op.operands):
         operand.uses.pop((op, i), None)
+
+
+def leak(graph: Graph) -> Op | None:
+    """An op that uses a value made inside a branch or loop that it does not stand in; None if there is none."""
+    around: set[Block] = set()
+
+    def visit(block: Block) -> Op | None:
+        around.add(block)
+        for op in block.ops():
+            for v in op.operands:
+                if (v.block if v.producer is None else v.producer.block) not in around:
+                    return op
+            for region in op.regions:
+                if (found := visit(region)) is not None:
+                    return found
+        around.discard(block)
+        return None
+
+    return visit(graph.body)
 
 
 def discard(block: Block) -> None:
@@ -348,8 +407,8 @@ def is_the_users(error: Exception) -> bool:
         return True
     if isinstance(error, ArithmeticError | ValueError | IndexError | NameError | NotImplementedError):
         return True
-    # NumPy's own error, raised here on purpose (`len` of an array without axes), is a `raise`; a fault in here is none
-    return isinstance(error, TypeError | AttributeError) and tb.tb_frame.f_code.co_code[tb.tb_lasti] == _RAISE
+    # an error raised here on purpose (`len` of an array without axes, `assert`) is a `raise`; a fault in here is none
+    return isinstance(error, TypeError | AttributeError | AssertionError) and tb.tb_frame.f_code.co_code[tb.tb_lasti] == _RAISE
 
 
 def splice(source: Block, target: Block) -> None:
@@ -411,6 +470,8 @@ class Message:
             return errors.Template(self.text(x))
         if type(x) is Tensor and x.is_traced:
             return errors.Shown(self._number(x))
+        if type(x) in (tuple, list):
+            return type(x)([self.part(i) for i in x])
         if any_traced(x):
             raise Unshowable
         return x
@@ -425,6 +486,15 @@ class Message:
             None if cause is None else self.recipe(cause),
             error.__suppress_context__,
         )
+
+
+def unmade(kind: type, *, is_shown: bool, changes: bool = False) -> str:
+    """Why compiled code does not raise an error of this class."""
+    if changes:
+        return f"a branch or loop changes Python objects and then raises a {kind.__name__}"
+    if is_shown:
+        return f"the text of a {kind.__name__} shows an array, or more than {_MOST_VALUES} values of the run"
+    return f"{kind.__name__} that depends on data is handled by `try`"
 
 
 def message_of(error: Exception, mode: CaptureMode) -> tuple[str, list[Tensor], errors.Recipe | None]:

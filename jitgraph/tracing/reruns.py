@@ -7,15 +7,23 @@ kept.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from jitgraph import errors
 from jitgraph.ir.graph import Block, Graph, Op, Value
-from jitgraph.ir.opdef import Trait
+from jitgraph.ir.opdef import BRANCHES, Trait
 from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.transform import bound_symbols, op_symbols
 
 #: Most ops that are moved for one check.
 _SLICE_OPS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """What stands behind the site of a check that leaves an error to Python's own run: what is the matter with it."""
+
+    why: str
 
 
 def settle_reruns(graph: Graph, *, stores: bool = False) -> None:
@@ -24,6 +32,9 @@ def settle_reruns(graph: Graph, *, stores: bool = False) -> None:
     Args:
         stores: the function stores in Python objects, which is repeated only when it has returned: a call in which it
             raises, before anything visible is written, runs in Python.
+
+    Raises:
+        TraceError: an error that the user's `try` handles cannot be left to Python.
     """
     if stores:
         _leave_errors_to_python(graph)
@@ -105,7 +116,7 @@ def _carries(op: Op, result: Value, storages: set[Value]) -> bool:
         return op.operands[UPDATES[op.name]] in storages
     if op.name in ("for", "while"):
         return op.operands[result.index] in storages
-    if op.name == "cond":
+    if op.name in BRANCHES:
         return any(region.terminator.operands[result.index] in storages for region in op.regions)
     return False
 
@@ -152,6 +163,14 @@ def _slice(check: Op, known: set[Value], symbols: set[str]) -> list[Op] | None:
 
 def _raise_instead(graph: Graph, check: Op) -> None:
     site = graph.sites[check.attrs["site"]]
+    if isinstance(site.call, Handled):
+        raise errors.TraceError(
+            errors.describe(
+                f"{site.call.why}, after a write that the caller can see",
+                site.loc,
+                remedy="test for the condition with an `if`, write to a copy, or use fallback='eager'.",
+            )
+        )
     error = "OverflowError" if "integer" in site.message or "overflow" in site.message else "TraceError"
     why = "the call cannot be rerun in Python, for arrays of the caller's may have been written"
     text = f"{site.message}; {why} (use NumPy numbers, np.int64(k))"

@@ -13,11 +13,19 @@ class Restart(BaseException):  # no error: the trace begins anew, knowing more; 
         lift: path of a Python number outside that the function also stores: a hidden argument instead of a guard.
         fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
         settle: a branch (see `Regions.settled`) whose sides do not fit one graph: one of them is assumed.
+        unroll: the place of a loop whose body changes Python objects in a way that no region can: its turns are traced.
         lifts: an array that NumPy made of static values is written in a loop or branch: such arrays are traced.
     """
 
     def __init__(
-        self, static_leaf: int = -1, lift: str = "", fix: str = "", settle: Any = None, lifts: bool = False
+        self,
+        static_leaf: int = -1,
+        lift: str = "",
+        fix: str = "",
+        settle: Any = None,
+        lifts: bool = False,
+        unroll: Any = None,
     ) -> None:
         super().__init__(static_leaf, lift, fix)
         self.static_leaf, self.lift, self.fix, self.settle, self.lifts = static_leaf, lift, fix, settle, lifts
+        self.unroll = unroll

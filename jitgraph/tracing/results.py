@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Sequence
 from dataclasses import replace
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
@@ -41,6 +42,8 @@ class Results:
         self._bases: dict[Storage, int] = {}
         #: The first leaf that is a Tensor, by identity: one object stays one.
         self._first: dict[int, int] = {}
+        #: How many results may be in each storage.
+        self._seen: collections.Counter[Storage] = collections.Counter()
         self._returned: list[Value] = []
 
     def record(self, values: list[Any], returned: list[Value]) -> None:
@@ -57,6 +60,9 @@ class Results:
                 if not x._steps:
                     self._bases.setdefault(x._storage, k)
                 self._first.setdefault(id(x), k)
+        chosen = {x._storage: None for x in self._leaves if type(x) is Tensor and x._storage in self.mode.choices}
+        for storage in chosen:
+            self._seen.update(set(self._sources(storage)))
         for k, x in enumerate(self._leaves):  # grows on the way
             self.graph.results.append(self._result(k, x))
 
@@ -99,10 +105,22 @@ class Results:
             base = self._bases[storage] = self._further(make(storage, ()))
         if base != k:
             return Result("view_of_result", base, steps, 0, None, self.tensors, not is_writable(x))
-        if choice is not None:
+        known = storage.value is not None  # else what it may be was written since
+        if choice is not None and (not known or any(x is not None and self._is_seen(x) for x in choice.options)):
             return self._chosen(choice)
         made = self._fresh(storage.value, self._returned)
         return made if storage.writable else replace(made, read_only=True)
+
+    def _sources(self, storage: Storage) -> list[Storage]:
+        """The storages that a chosen array may be in."""
+        choice = self.mode.choices.get(storage)
+        if choice is None:
+            return [storage]
+        return [storage, *(s for x in choice.options if x is not None for s in self._sources(x._storage))]
+
+    def _is_seen(self, x: Tensor) -> bool:
+        """Whether the caller can tell an array from a copy of it: it has its storage by another way, too."""
+        return any(s.origin is not None or s in self._bases or self._seen[s] > 1 for s in self._sources(x._storage))
 
     def _further(self, x: Any) -> int:
         """One more leaf, which the user does not see; its number."""

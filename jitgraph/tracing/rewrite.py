@@ -37,11 +37,12 @@ import ast
 import copy
 import inspect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from types import CodeType
 from typing import NamedTuple, cast
 
+from jitgraph.records import dataclass
+from jitgraph.tracing.desugar import desugar
 from jitgraph.tracing.exits import BREAK_FLAG, RETURNED, at, blocks_of, lower_exits
 from jitgraph.tracing.liveness import LIVE, NONE, Live, always_live, annotate, block_facts, maybe_unbound
 from jitgraph.tracing.source_find import FunctionNode, compile_in_factory, find, nested
@@ -159,6 +160,7 @@ def _function(node: FunctionNode, *, outermost: bool, suspends: bool | None = No
     if getattr(node, "type_params", None):
         vars(node)["type_params"] = []
     maybe: frozenset[str] = NONE
+    node.body = desugar(node.body)
     regions = not (_suspends(node) if suspends is None else suspends)
     if regions and any(isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match) for s in node.body):
         node.body = lower_exits(node.body)
@@ -642,19 +644,27 @@ class _Rewriter(ast.NodeTransformer):
     def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.stmt:
         for item in node.items:
             item.context_expr = self.expr(item.context_expr)
+            if isinstance(node, ast.With) and not self.in_class:
+                item.context_expr = _call(item.context_expr, "context", item.context_expr)
         node.body = self.inner(node.body, 1)
         return node
 
     visit_AsyncWith = visit_With  # noqa: N815  # the name that ast.NodeVisitor looks for
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
+        if node.finalbody and not _is_private(node.finalbody) and not self._is_plain():
+            # what `finally` does must come behind the error, too
+            inner: list[ast.stmt] = node.body
+            if node.handlers:
+                inner = [at(ast.Try(body=inner, handlers=node.handlers, orelse=node.orelse, finalbody=[]), node)]
+            node.handlers, node.orelse = [], []
+            node.body = self._handling(inner, [_name("BaseException", node)], node)
+            node.finalbody = self.inner(node.finalbody, 1)
+            return node
         handled = [_name("BaseException", h) if h.type is None else h.type for h in node.handlers]
-        if handled and self.regions and not self.in_class and self.blocks + 3 <= _MOST_BLOCKS:
+        if handled and not self._is_plain():
             # what the handlers take must not become an error of the compiled code
-            enter = _expr(_call(node, "handle", *(self.expr(copy.deepcopy(h)) for h in handled)))
-            leave = _expr(_call(node, "handled"))
-            body = self.inner(node.body, 3)
-            node.body = [enter, at(ast.Try(body=body, handlers=[], orelse=[], finalbody=[leave]), node)]
+            node.body = self._handling(node.body, handled, node)
         else:
             node.body = self.inner(node.body, 2)
         node.orelse = self.inner(node.orelse, 2)
@@ -664,6 +674,12 @@ class _Rewriter(ast.NodeTransformer):
                 handler.type = self.expr(handler.type)
             handler.body = self.inner(handler.body, 2)
         return node
+
+    def _handling(self, body: list[ast.stmt], kinds: list[ast.expr], node: ast.Try) -> list[ast.stmt]:
+        """The body of a `try`, rewritten, while errors of these kinds are handled."""
+        enter = _expr(_call(node, "handle", *(self.expr(copy.deepcopy(k)) for k in kinds)))
+        leave = _expr(_call(node, "handled"))
+        return [enter, at(ast.Try(body=self.inner(body, 3), handlers=[], orelse=[], finalbody=[leave]), node)]
 
     def visit_match_case(self, node: ast.match_case) -> ast.match_case:
         if node.guard is not None:
@@ -676,6 +692,13 @@ class _Rewriter(ast.NodeTransformer):
         if node.value is not None and not (isinstance(node.value, ast.Name) and node.value.id == RETURNED):
             node.value = self.expr(node.value)
         return node
+
+
+def _is_private(stmts: Sequence[ast.stmt]) -> bool:
+    """Whether statements do no more than bind names to what has no effect."""
+    plain = (ast.Assign, ast.AugAssign, ast.Pass, ast.If)
+    effects = (ast.Call, ast.Subscript, ast.Attribute, ast.Raise, ast.Delete, ast.Global, ast.Nonlocal)
+    return all(isinstance(s, plain) and not any(isinstance(n, effects) for n in ast.walk(s)) for s in stmts)
 
 
 def _stores(stmts: Sequence[ast.stmt], rebound: set[str], written: set[str]) -> None:

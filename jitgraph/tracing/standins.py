@@ -72,6 +72,7 @@ class Tracer(Operators):
         self._setting = []
         mode.call_numpy = self.call_numpy
         self.regions.stores = self._stores
+        self.regions.attribute = self.attr
 
     # --- calls
 
@@ -86,6 +87,7 @@ class Tracer(Operators):
             args = tuple([self.iterable(x) for x in args])
         standin = table().get(id(f))
         if standin is not None:
+            _check_usable(args)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in args):
                 args = tuple(kinds.arguments(self.mode, f, args))
             return (
@@ -97,7 +99,7 @@ class Tracer(Operators):
                 return f(*args, **kwargs)
             return self._call_function(f, args, kwargs)
         if kind is MethodType:
-            if isinstance(f.__self__, effects.STATEFUL):
+            if effects.is_stateful(f.__self__):
                 return effects.draw(self, f.__self__, f.__name__, args, kwargs)
             if f.__self__ is self:  # made by `callback`
                 return f(*args, **kwargs)
@@ -114,6 +116,7 @@ class Tracer(Operators):
             args = (self.outside.before_write(args[0]), *args[1:])
         kind: Any = type(owner)
         if kind is Tensor:
+            _check_usable(args)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
                 owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
                 return getattr(owner, name)(*rest, **kwargs)
@@ -157,6 +160,7 @@ class Tracer(Operators):
         if kind is BuiltinFunctionType and type(f.__self__) is np.ufunc:  # np.add.reduce, ...
             body = NUMPY_TABLE.get((f.__self__, f.__name__))
             if body is not None:
+                _check_usable(args)
                 return body(*args, **kwargs)
         if kind is functools.partial:
             function, bound, named = (self.attr(f, name) for name in ("func", "args", "keywords"))
@@ -463,3 +467,14 @@ def _is_hashable(f: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _check_usable(args: Any) -> None:
+    """A function looks at all its arguments: one without a value fails here, by its own error.
+
+    Raises:
+        UnboundLocalError, TraceError, Restart: as `Poison.error` says.
+    """
+    for x in args:
+        if type(x) is Poison:
+            x.fail()

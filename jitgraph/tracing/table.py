@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import effects, floating, iteration, numpy_python
+from jitgraph.tracing import builtin_programs, effects, floating, iteration, numpy_python, structured
 from jitgraph.tracing.hidden import MISSING
 from jitgraph.xp.core import NUMPY_TABLE
 
@@ -89,6 +91,10 @@ _standins: dict[int, Any] = {}
 _kept: list[Any] = []
 
 
+#: Of modules that were not imported yet.
+_late = dict(effects.LATE)
+
+
 def table() -> dict[int, Any]:
     if not _standins:
         from jitgraph import xp
@@ -106,9 +112,17 @@ def table() -> dict[int, Any]:
             vars: _vars,
             print: _print,
         }
-        bodies = iteration.BODIES | effects.BODIES | floating.BODIES | own
+        bodies = iteration.BODIES | builtin_programs.BODIES | effects.BODIES | floating.BODIES | structured.BODIES | own
         found.update({f: OwnStandin(body) for f, body in bodies.items()})
-        by_id = {id(f): body for f, body in found.items() if not isinstance(f, tuple)}
-        _kept.extend(found)
-        _standins.update(by_id)
+        _add(found)
+    if not _late.keys().isdisjoint(sys.modules):
+        for name in [n for n in _late if n in sys.modules]:
+            bodies = effects.LATE[name](import_module(name))  # which waits for a thread that imports it just now
+            _add({f: OwnStandin(body) for f, body in bodies.items()})
+            _late.pop(name, None)
     return _standins
+
+
+def _add(found: dict[Any, Any]) -> None:
+    _kept.extend(found)
+    _standins.update({id(f): body for f, body in found.items() if not isinstance(f, tuple)})

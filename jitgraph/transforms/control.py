@@ -425,6 +425,7 @@ def _while_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
 
 
 @vjp.rule("cond")
+@vjp.rule("switch")
 def _cond_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
     b: Builder = sweep.b
     graph = b.graph
@@ -449,7 +450,7 @@ def _cond_vjp(sweep: Sweep, op: Op, cotangents: list[Value | None]) -> None:
         inner.emit(REGISTRY["yield"], outs, ())
         erase_unused(graph, back)
         regions.append(back)
-    branch = b.emit(op.defn, op.operands, types, {}, regions)
+    branch = b.emit(op.defn, op.operands, types, op.attrs, regions)
     sweep.cotangents.update(zip(outside, branch.results, strict=True))
 
 
@@ -481,8 +482,9 @@ def _loop_jvp(forward: Forward, op: Op) -> None:
 
 
 @jvp.rule("cond")
+@jvp.rule("switch")
 def _cond_jvp(forward: Forward, op: Op) -> None:
-    """Both branches yield the tangents of what they yield."""
+    """All branches yield the tangents of what they yield."""
     graph = forward.b.graph
     active: set[Value] = set(forward.tangents)
     mark_active([op], active)

@@ -23,7 +23,7 @@ from jitgraph import dtypes
 from jitgraph.errors import TraceError, describe
 from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.graph import Graph, Symbol
-from jitgraph.ir.opdef import OpDef
+from jitgraph.ir.opdef import BRANCHES, OpDef
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 
 #: A `Value` of a graph or a `Node` of the tape: it has a `type`.
@@ -169,7 +169,7 @@ def mark_active(ops: Iterable[Operation], active: set[Handle]) -> None:
 
 def _mark_regions(op: Operation, active: set[Handle]) -> None:
     body = op.regions[-1]
-    if op.defn.name == "cond":
+    if op.defn.name in BRANCHES:
         for region in op.regions:
             mark_active(region.ops(), active)
             for result, given in zip(op.results, region.terminator.operands, strict=True):

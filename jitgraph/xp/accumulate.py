@@ -85,6 +85,8 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
 def _cumulative(record: str, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool) -> Any:
     """`cumulative_sum` and `cumulative_prod`; `include_initial` puts the value of nothing in front."""
     t = array_tensor(x)
+    if not t.type.shape:
+        t = reshape_to(t, (1,))
     if axis is None:
         if t.type.ndim != 1:
             raise errors.ShapeError("For arrays which have more than one dimension ``axis`` argument is required.")

@@ -27,6 +27,7 @@ from jitgraph.tensor import (
     lift,
     make,
     plain,
+    require_output,
     wrap,
 )
 from jitgraph.xp.flat import FlatIter
@@ -186,6 +187,7 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
             elif mode is EAGER and not views and not (creates and current_mode() is not None):
                 return call_numpy(original, label, args, kwargs, tensors=True)
             try:
+                require_output(kwargs.get("out"))
                 return body(*args, **kwargs)
             except errors.JitgraphError as error:
                 if not isinstance(mode, TraceMode):

@@ -105,6 +105,22 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     return full_of(_mode(shape), 0, shape_of(shape), _dtype(dtype, "empty"), order)
 
 
+@numpy_function(np.ndarray, creates=True)
+def ndarray(
+    shape: Any, dtype: Any = float, buffer: Any = None, offset: int = 0, strides: Any = None, order: str | None = None
+) -> Any:
+    """An array as `empty` makes it."""
+    mode = _mode(shape)
+    if buffer is not None or strides is not None or offset:
+        if isinstance(mode, TraceMode):
+            mode.fail(
+                "np.ndarray() over memory or with strides of its own has no compiled form",
+                "use views and reshapes of an array, or np.empty.",
+            )
+        return np.ndarray(shape, dtype, buffer, offset, strides, order)  # type: ignore[arg-type]
+    return full_of(mode, 0, shape_of(shape), _dtype(dtype, "ndarray"), order or "C")
+
+
 @numpy_function(np.full, creates=True)
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None

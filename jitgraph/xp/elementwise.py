@@ -11,7 +11,7 @@ from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply, lift, mode_of, plain
+from jitgraph.tensor import Tensor, apply, lift, mode_of, plain, require_output
 from jitgraph.xp.complexes import imag_of, real_of
 from jitgraph.xp.core import (
     EXPORTS,
@@ -71,6 +71,7 @@ def out_of(ufunc: np.ufunc, operands: tuple[Any, ...], kwargs: dict[str, Any]) -
     Raises:
         DTypeError: too many or too few arguments, `out` twice, or a keyword that ufuncs do not have.
         ShapeError: `out` has another number of entries.
+        ReadOnlyError: an output is read-only.
     """
     name, nin, nout = ufunc.__name__, ufunc.nin, ufunc.nout
     unknown = [k for k in kwargs if k not in _KEYWORDS]
@@ -95,13 +96,16 @@ def out_of(ufunc: np.ufunc, operands: tuple[Any, ...], kwargs: dict[str, Any]) -
             raise errors.DTypeError("'out' must be a tuple of arrays")
         else:
             placed = [given]
+    for out in placed:
+        require_output(out)
     return operands[:nin], placed + [None] * (nout - len(placed))
 
 
 def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One call of a ufunc on traced or recorded operands, with its keyword arguments."""
     operands, (out,) = out_of(ufunc, operands, kwargs)
-    values = by_loop(record, _strong([operand(x) for x in operands]))
+    into_array = out is not None and out is not Ellipsis
+    values = by_loop(record, _strong([operand(x) for x in operands]), into_array)
     casting = kwargs.get("casting", "same_kind")
     signature = _signature(ufunc, kwargs)
     exact = signature is None and record in ("eq", "ne", "lt", "le", "gt", "ge")  # also of Python ints of any size
@@ -112,12 +116,14 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
 
 
 #: Records that compute scalars of these kinds in another way than NumPy's loops, which a call of the ufunc runs.
-_UNLIKE_SCALARS = {"mul": "c", "abs": "c", "pow": "fc"}
+_UNLIKE_SCALARS = {"mul": "c", "abs": "c", "pow": "fc", "lt": "c", "le": "c", "gt": "c", "ge": "c"}
+#: The same, where the call fills an array given as `out`.
+_UNLIKE_SCALARS_INTO = {**_UNLIKE_SCALARS, "square": "c"}
 
 
-def by_loop(record: str, values: list[Any]) -> list[Any]:
+def by_loop(record: str, values: list[Any], into_array: bool = False) -> list[Any]:
     """The operands of a ufunc's call: scalars as 0-d arrays where operators on scalars give other bits."""
-    kinds = _UNLIKE_SCALARS.get(record)
+    kinds = (_UNLIKE_SCALARS_INTO if into_array else _UNLIKE_SCALARS).get(record)
     if kinds is not None:
         for x in values:
             if type(x) is Tensor and x.type.dtype.kind in kinds and x.type.kind == "np_scalar":

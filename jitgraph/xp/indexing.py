@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +13,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, elementwise_layout
 from jitgraph.modes import TraceMode, array_shape_text, constant_array
+from jitgraph.records import dataclass
 from jitgraph.tensor import (
     EAGER,
     Mode,

@@ -39,6 +39,7 @@ from jitgraph.xp.core import (
     view_tensor,
 )
 from jitgraph.xp.shape import (
+    along,
     atleast_1d,
     atleast_2d,
     atleast_3d,
@@ -292,9 +293,7 @@ def size_or_data(x: Any) -> DimLike | None:
 @numpy_function(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     x = array_tensor(a)
-    if axis is None:
-        x, axis = ravel(x), 0
-    k = axis_of(axis, x.type.ndim, "repeat")
+    x, k = along(x, axis, "repeat")
     if (type(repeats) is Tensor and repeats.type.ndim) or (np.ndim(repeats) if type(repeats) is not Tensor else 0):
         return repeat_each(x, repeats, k)
     if isinstance(repeats, (float, np.bool_)):

@@ -91,12 +91,24 @@ def matmul(
                     f"matmul: Input operand {number} does not have enough dimensions (has 0, needs 1)", _place(t)
                 )
             )
-    if dtype is not None:
-        a, b = cast(a, dtype), cast(b, dtype)
-    result = product_of(a, b, "x @ y")
+    loop = np.result_type(a.type.dtype, b.type.dtype) if dtype is None else np.dtype(dtype)
+    result = product_of(_cast_matrix(a, loop), _cast_matrix(b, loop), "x @ y")
     if len(placed) > 2 and placed[2]:
         result = moveaxis(result, tuple(range(-len(placed[2]), 0)), placed[2])
     return deliver(result, out, casting)
+
+
+def _cast_matrix(x: Tensor, dtype: np.dtype) -> Tensor:
+    """An operand of `matmul` in the dtype of its loop: if not as it is, then a copy whose matrices are in C order.
+
+    Source: NumPy's iterator, which casts, swaps and aligns operands of generalised ufuncs into arrays that it lays out.
+    """
+    t = x.type
+    if t.dtype == dtype and not t.layout.unaligned:
+        return x
+    made = cast(x, dtype)
+    ordered = isinstance(x._storage.mode, TraceMode) and t.ndim > 1 and dtype.kind in "fc"
+    return apply(R("copy"), made, order="C") if ordered else made  # type: ignore[no-any-return]
 
 
 def _place(t: Tensor) -> Any:
@@ -149,9 +161,10 @@ def _for_blas(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
     Source: `cblas_matrixproduct`: strides that are negative or zero, matrices with gaps, and addresses off the grid.
     """
-    if x.type.dtype.kind not in "fc" or y.type.dtype != x.type.dtype or not isinstance(x._storage.mode, TraceMode):
+    dtype = np.result_type(x.type.dtype, y.type.dtype)
+    if dtype.kind not in "fc" or dtype == np.float16 or not isinstance(x._storage.mode, TraceMode):
         return x, y
-    return _blas_operand(x), _blas_operand(y)
+    return _blas_operand(cast(x, dtype)), _blas_operand(cast(y, dtype))
 
 
 def _blas_operand(x: Tensor) -> Tensor:
@@ -193,10 +206,12 @@ def inner(a: Any, b: Any, /) -> Any:
 @numpy_function(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
     _, x, y = _pair(a, b)
-    first, second = _flat(x), _flat(y)
-    backwards = first.type.layout.negative and first.type.dtype.kind == "c" and first.type.dtype == second.type.dtype
+    dtype = np.result_type(x.type.dtype, y.type.dtype)
+    first, second = _flat(cast(x, dtype)), _flat(cast(y, dtype))
+    layout = first.type.layout
+    apart = dtype.kind == "c" and (layout.negative or layout.breaks or layout.zero)  # BLAS conjugates on the way
     sizes = first.type.shape[0], second.type.shape[0]
-    if backwards and sizes_agree(first._storage.mode, *sizes, "vdot: sizes {0} and {1} differ"):
+    if apart and sizes_agree(first._storage.mode, *sizes, "vdot: sizes {0} and {1} differ"):
         return apply(R("vdot"), first, second)
     return product_of(conjugate_of(first), second, "vdot")
 

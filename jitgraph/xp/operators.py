@@ -35,6 +35,7 @@ from jitgraph.tensor import (
     mode_of,
     plain,
     read,
+    require_output,
     wrap,
 )
 from jitgraph.xp import complexes
@@ -541,6 +542,7 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
         return x
     if x.type.kind != "array":
         return binary(name, x, other)
+    require_output(x)
     result = binary(name, x, other)
     if len(result.type.shape) > len(x.type.shape):
         raise errors.ShapeError(

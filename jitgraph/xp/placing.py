@@ -52,6 +52,7 @@ from jitgraph.xp.indexing import (
 )
 from jitgraph.xp.keys import mask_rank, parse
 from jitgraph.xp.shape import ravel, reshape_to, stretched
+from jitgraph.xp.storable import check_number, listed
 from jitgraph.xp.writes import setitem
 
 # --- what all share
@@ -81,11 +82,26 @@ def target_of(x: Any, what: str) -> Tensor:
     return x
 
 
-def as_dtype(x: Any, dtype: np.dtype, mode: Mode) -> Tensor:
-    """Values as the flat array of `dtype` that NumPy makes of them: any cast, but no Python int out of range."""
-    t = tensor(x, mode)
-    if t.type.dtype.kind == "c" and dtype.kind != "c" and t.type.is_python:
-        raise errors.DTypeError("int() argument must be a string, a bytes-like object or a real number, not 'complex'")
+def as_dtype(x: Any, dtype: np.dtype, mode: Mode, casting: str = "unsafe") -> Tensor:
+    """Values as the flat array of `dtype` that NumPy makes of them: Python's numbers and lists have to fit.
+
+    Args:
+        casting: what arrays may be cast by; numbers may be by any.
+
+    Raises:
+        OverflowError, ValueError, DTypeError: NumPy's own.
+    """
+    if isinstance(x, (list, tuple)):
+        t = listed(mode, x, dtype)
+    else:
+        check_number(mode, x, dtype, elements=True)
+        t = tensor(x, mode)
+        is_array = t.type.kind == "array" and isinstance(x, np.ndarray | Tensor)
+        if is_array and casting != "unsafe" and not np.can_cast(t.type.dtype, dtype, casting):  # type: ignore[arg-type]
+            raise errors.DTypeError(
+                f"Cannot cast array data from dtype('{t.type.dtype}') to dtype('{dtype}') according to the rule "
+                f"'{casting}'"
+            )
     if t.type.dtype != dtype or t.type.kind != "array":
         from jitgraph.xp.core import fit
 
@@ -174,6 +190,13 @@ def flat_setitem(x: Tensor, key: Any, value: Any) -> None:
     """`x.flat[key] = value`, from the first value again if there are too few."""
     target_of(x, "x.flat")
     mode = mode_in((x, key, value)) or x._storage.mode
+    if isinstance(key, int | np.integer) or (
+        type(key) is Tensor and key.type.kind != "array" and key.type.dtype.kind in "iu"
+    ):
+        try:
+            check_number(mode, value, x.type.dtype, elements=False, refusal=("ValueError", _SINGLE))
+        except (ValueError, OverflowError, TypeError):
+            raise ValueError(_SINGLE) from None
     values = as_dtype(value, x.type.dtype, mode)
     count = values.type.shape[0]
     if no_elements(mode, count):
@@ -200,6 +223,9 @@ def flat_setitem(x: Tensor, key: Any, value: Any) -> None:
         setitem(flat, ravel(places), values if fitting else repeated(values, positions(mode, size)))
     if not shares:
         assign(x, reshape_to(flat, x.type.shape))
+
+
+_SINGLE = "Error setting single item of array."
 
 
 def _first(values: Tensor, places: Tensor) -> Tensor:
@@ -346,7 +372,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         np.place(plain(x), unwrap(mask), unwrap(vals))
         return
     chosen = _mask_like(mask, x, m, "place")
-    values = as_dtype(vals, x.type.dtype, m)
+    values = as_dtype(vals, x.type.dtype, m, "safe")
     if no_elements(m, values.type.shape[0]):
         some = EXPORTS["any"](chosen)
         text = "Cannot insert from an empty array!"
@@ -373,7 +399,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
         np.putmask(plain(x), unwrap(mask), unwrap(values))
         return
     chosen = _mask_like(mask, x, m, "putmask")
-    flat = as_dtype(values, x.type.dtype, m)
+    flat = as_dtype(values, x.type.dtype, m, "safe")
     count, size = flat.type.shape[0], product(x.type.shape)
     if no_elements(m, count):
         return

@@ -558,6 +558,10 @@ def sum_(mode: TraceMode, iterable: Any, /, start: Any = 0) -> Any:
 _listed(builtins.sum)
 
 
+#: What Python says of sequences without elements.
+EMPTY_MAX, EMPTY_MIN = _python_message(lambda: max([])), _python_message(lambda: min([]))
+
+
 def _pick(pick: str) -> Callable[..., Any]:
     original = getattr(builtins, pick)
     record = "gt" if pick == "max" else "lt"

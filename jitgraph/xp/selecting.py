@@ -30,7 +30,7 @@ from jitgraph.xp.core import (
 )
 from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, is_empty, true_positions
 from jitgraph.xp.placing import no_elements, positions, write_flat
-from jitgraph.xp.shape import broadcast_to, ravel, reshape_to, transpose
+from jitgraph.xp.shape import along, broadcast_to, ravel, reshape_to, transpose
 from jitgraph.xp.writes import setitem
 
 
@@ -73,9 +73,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     m = mode_in((a, indices, out))
     x = array_tensor(a, m)
     m = x._storage.mode
-    if axis is None:
-        x, axis = ravel(x), 0
-    k = axis_of(axis, x.type.ndim, "take")
+    x, k = along(x, axis, "take")
     size = x.type.shape[k]
     index = index_array(indices, m, "same_kind")
     _require_elements(m, size, index)
@@ -284,9 +282,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     mode = mode_in((condition, a, out))
     x = array_tensor(a, mode)
     mode = x._storage.mode
-    if axis is None:
-        x, axis = ravel(x), 0
-    k = axis_of(axis, x.type.ndim, "compress")
+    x, k = along(x, axis, "compress")
     chosen = tensor(EXPORTS["not_equal"](array_tensor(condition, mode), 0), mode)
     if chosen.type.ndim != 1:
         raise errors.ShapeError("condition must be a 1-d array")

@@ -228,6 +228,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     shape, mode = x.type.shape, x._storage.mode
     if axis is None:
         gone = [k for k, d in enumerate(shape) if _is_one(mode, d)]
+    elif not shape and type(axis) is int and axis in (0, -1):
+        gone = []
     else:
         gone = list(axes_of(axis, len(shape), "squeeze"))
         if not all(sizes_agree(mode, shape[k], 1, _NOT_ONE) for k in gone):
@@ -237,6 +239,15 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if not gone:
         return x if axis is None else view_of(x, IndexMap.identity(shape))
     return drop_axes(x, gone)
+
+
+def along(x: Tensor, axis: Any, what: str) -> tuple[Tensor, int]:
+    """An array and its axis to go along: without one all elements are in a row, and so is a single one without axes."""
+    if axis is None:
+        return ravel(x), 0
+    if not x.type.shape:
+        x = reshape_to(x, (1,))
+    return x, axis_of(axis, x.type.ndim, what)
 
 
 _NOT_ONE = "cannot select an axis to squeeze out which has size not equal to one"

@@ -3,39 +3,68 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.graph import Value
 from jitgraph.modes import TraceMode, constant_of
 from jitgraph.tensor import Mode, Tensor, plain, read
-from jitgraph.xp.core import R, literal, mode_in, tensor
+from jitgraph.xp.core import R, cast, literal, mode_in, tensor
 
 
 def listed(mode: Mode, value: Any, dtype: np.dtype) -> Tensor:
-    """A list that is assigned: its Python numbers have to fit `dtype`, as those of an array made of it.
+    """A list that is assigned: its numbers have to fit `dtype`, as those of an array made of it.
 
     Raises:
         OverflowError, ValueError, TypeError: NumPy's own.
     """
-    if mode_in(value) is not None or dtype.kind not in "biufc" or _has_arrays(value):
+    if mode_in(value) is not None:
+        for number in _scalars(value):
+            check_number(mode, number, dtype, elements=False)
+        return tensor(_cast(value, dtype), mode)
+    if dtype.kind not in "biufc" or _has_arrays(value):
         return tensor(value, mode)
     return literal(mode, np.array(value, dtype))
 
 
 def _has_arrays(value: Any) -> bool:
     """Arrays in a list are cast as arrays are: no number is refused."""
-    return any(
-        isinstance(v, np.ndarray | np.generic) or (isinstance(v, list | tuple) and _has_arrays(v)) for v in value
-    )
+    return any(isinstance(v, np.ndarray) or (isinstance(v, list | tuple) and _has_arrays(v)) for v in value)
 
 
-def check_number(mode: Mode, value: Any, dtype: np.dtype, elements: bool) -> None:
-    """A scalar that is assigned: floats for integers go through `int`, so NaN and what is out of range raise.
+def _scalars(value: Any) -> Iterator[Any]:
+    """The numbers in a list, and in the lists in it."""
+    for v in value:
+        if isinstance(v, list | tuple):
+            yield from _scalars(v)
+        elif not isinstance(v, np.ndarray) and not (type(v) is Tensor and v.type.kind == "array"):
+            yield v
+
+
+def _cast(value: Any, dtype: np.dtype) -> Any:
+    """A list whose scalars are cast one by one: they need not share a dtype that holds them all."""
+    if isinstance(value, list | tuple):
+        return [_cast(v, dtype) for v in value]
+    if type(value) is Tensor:
+        return cast(value, dtype) if value.type.kind == "np_scalar" else value
+    return value if isinstance(value, np.ndarray) else np.array(value, dtype)[()]
+
+
+#: An error's class and text in place of the own ones of what refuses a number.
+Refusal = tuple[str, str]
+
+
+def check_number(mode: Mode, value: Any, dtype: np.dtype, elements: bool, refusal: Refusal | None = None) -> None:
+    """A scalar that is assigned: Python's numbers go through `int`, so NaN and what is out of range raise.
+
+    So do NumPy's where a signed integer is written; an unsigned one takes their low bits, as a cast.
 
     Args:
         elements: index arrays or a mask choose what is written: then only Python's numbers are converted so.
+        refusal: the error to raise in place of all of these.
 
     Raises:
         ValueError, OverflowError: as Python's `int`, or because the dtype does not hold it.
@@ -46,16 +75,18 @@ def check_number(mode: Mode, value: Any, dtype: np.dtype, elements: bool) -> Non
         name = "int" if dtype.kind in "iu" else "float"
         text = "a string or a real number" if name == "float" else "a string, a bytes-like object or a real number"
         raise errors.DTypeError(f"{name}() argument must be {text}, not 'complex'")
-    if dtype.kind not in "iu" or kind not in ("py_float", "np_scalar"):
-        return
-    if kind == "np_scalar" and (elements or (value.type if type(value) is Tensor else value).dtype.kind != "f"):
+    if kind == "np_scalar":
+        have = (value.type if type(value) is Tensor else value).dtype
+        if elements or dtype.kind != "i" or have.kind not in "iufc" or np.can_cast(have, dtype):
+            return
+    elif kind != "py_float" or dtype.kind not in "iu":
         return
     if type(value) is not Tensor:
         _whole(value, dtype)
     elif not isinstance(mode, TraceMode):
         _whole(plain(value), dtype)
     else:
-        _check_at_run_time(mode, value, dtype)
+        _check_at_run_time(mode, value, dtype, refusal)
 
 
 def _kind(value: Any) -> str:
@@ -65,31 +96,49 @@ def _kind(value: Any) -> str:
 
 
 def _whole(value: Any, dtype: np.dtype) -> None:
-    whole, info = int(value), np.iinfo(dtype)
+    whole, info = int(value.real), np.iinfo(dtype)
     if not info.min <= whole <= info.max:
         if not -(2**63) <= whole < 2**63:
             raise OverflowError("Python int too large to convert to C long")
         raise OverflowError(f"Python integer {whole} out of bounds for {dtype.name}")
 
 
-def _check_at_run_time(mode: TraceMode, value: Tensor, dtype: np.dtype) -> None:
+def _check_at_run_time(mode: TraceMode, value: Tensor, dtype: np.dtype, refusal: Refusal | None) -> None:
+    def check(condition: Value, error: str, text: str, *shown: Value) -> None:
+        if refusal is None:
+            mode.check(condition, error, text, *shown)
+        else:
+            mode.check(condition, *refusal)
+
     v = read(value)
     known = constant_of(v)
     if known is not None:
         _whole(known, dtype)
         return
     info, apply = np.iinfo(dtype), mode.builder.apply
+    text = f"Python integer {{0}} out of bounds for {dtype.name}"
+    if v.type.dtype.kind in "iu":
+        if v.type.dtype == np.uint64:
+            long = apply(R("le"), v, np.uint64(2**63 - 1))[0]
+            check(long, "OverflowError", "Python int too large to convert to C long")
+        inside = apply(R("le"), v, v.type.dtype.type(info.max))[0]
+        if v.type.dtype.kind == "i":
+            inside = apply(R("logical_and"), inside, apply(R("ge"), v, v.type.dtype.type(info.min))[0])[0]
+        check(inside, "OverflowError", text, v)
+        return
+    if v.type.dtype.kind == "c":
+        v = apply(R("real"), v)[0]
     f64 = np.dtype(np.float64)
     if v.type.dtype != f64:
         v = apply(R("cast"), v, dtype=f64)[0]
     number = apply(R("eq"), v, v)[0]
-    mode.check(number, "ValueError", "cannot convert float NaN to integer")
+    check(number, "ValueError", "cannot convert float NaN to integer")
     finite = apply(R("isfinite"), v)[0]
-    mode.check(finite, "OverflowError", "cannot convert float infinity to integer")
+    check(finite, "OverflowError", "cannot convert float infinity to integer")
     low, high = float(info.min) - 1, float(info.max) + 1  # in float64 both are exact, or the next ones outwards
     above = apply(R("ge") if low == float(info.min) else R("gt"), v, low)[0]
     inside = apply(R("logical_and"), above, apply(R("lt"), v, high)[0])[0]
-    mode.check(inside, "OverflowError", f"Python integer {{0}} out of bounds for {dtype.name}", v)
+    check(inside, "OverflowError", text, v)
 
 
 def check_sequence(value: Any, ndim: int, scalar: bool, from_list: bool) -> None:

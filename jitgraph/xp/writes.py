@@ -116,8 +116,6 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
     """One value for all: a select; one for each true element: `expand`."""
     shape = x.type.shape
     v = tensor(value, mode)
-    if v.type.dtype.kind == "c" and x.type.dtype.kind != "c":
-        raise errors.DTypeError("float() argument must be a string or a real number, not 'complex'")
     if v.type.dtype != x.type.dtype:
         scalar = x.type.with_shape(v.type.shape)
         v = wrap(mode, fit(mode, read(v), scalar, "unsafe"))

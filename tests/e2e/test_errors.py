@@ -21,9 +21,10 @@ def double(x, y=2):
 
 
 def text_of(error, f, *args, **kwargs):
+    """What a traceback shows: the message and the notes."""
     with pytest.raises(error) as info:
         f(*args, **kwargs)
-    return str(info.value)
+    return "\n".join([str(info.value), *getattr(info.value, "__notes__", ())])
 
 
 def numbered(text):

@@ -167,6 +167,15 @@ FAILED = {
     "an axis of size 1 among others": (
         ["if np.sum(a0) < 1e9 and len(a0) > 2:", "    v = np.sort(a0[::-1, None])"], "v", [Argument("array", "float64", ("m", "n"), "F", 8)],
     ),
+    "complex scalars are ordered without regard to NaN": (
+        ["v = np.sum(a0)", "w = complex(1.0, np.nan) * v"], "w > 0, v < w, np.greater(w, 0), a0 >= w", [Argument("array", "complex128", ("n",), "C", 8, 0.3)],
+    ),
+    "a Python number kept from the first turn": (
+        ["v = 0", "for i in range(a0.shape[0]):", "    w = v", "    u = np.uint8(2) * v", "    v = v + a0[i]"], "w, u, v", [Argument("array", "int32", ("n",), "C", 3)],
+    ),
+    "a Python number kept from the first turn of a while": (
+        ["v = i = 0", "while i < a0.shape[0] and a1[i] < 1e30:", "    w = 1 + v", "    v = v + a0[i]", "    i = i + 1"], "w, v", [_F4, _F],
+    ),
 }  # fmt: skip
 
 

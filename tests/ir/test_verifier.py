@@ -260,6 +260,23 @@ def test_elements_of_arrays_that_are_empty_are_never_accessed():
         verify(parse(ELEMENT.format(bound=4, at=3)))
 
 
+CHECKED = """graph @f(%x: f64[n], %p: py_bool) -> f64[] where n >= 0, n != 1, index i >= 0, i <= 11 if n < 3 {{
+  for {{index = i, lower = 0, step = 1, upper = 12}} () {{
+    {check}
+    yield
+  }}
+  %v = view %x {{map = () -> (11)}} : f64[]
+  %r = copy %v {{order = "C"}} : f64[]
+  return %r {{mutates = []}}
+}}"""
+
+
+def test_elements_behind_a_check_may_turn_out_to_be_outside() -> None:
+    verify(parse(CHECKED.format(check='check %p {order = 1, site = 0 IndexError "no"}')))
+    with pytest.raises(VerifyError, match="the map leaves its base"):
+        verify(parse(CHECKED.format(check="")))
+
+
 AXES = """graph @f(%x: f64[n, 1, m]:strided(order=[2, 0, 1]), %y: f64[n, 1, m]:{layout}, %c: py_bool) -> f64[n, 1, m]:F {{
   %r = cond %c : f64[n, 1, m]:F () {{
     %u = copy %x {{order = "K"}} : f64[n, 1, m]:strided(order=[2, 0, 1])

@@ -506,8 +506,7 @@ def test_what_starts_a_storage_stays_in_its_loop() -> None:
     )
 
 
-def test_a_view_behind_a_check_of_its_size_stays_in_its_loop() -> None:
-    """In front of the check it would leave its base."""
+def test_a_check_of_what_does_not_change_leaves_its_loop_and_a_view_it_guards_follows() -> None:
     check_pass(
         invariant_motion,
         """
@@ -530,15 +529,120 @@ def test_a_view_behind_a_check_of_its_size_stays_in_its_loop() -> None:
           %s = dim {value = m} : py_int
           %t = dim {value = n} : py_int
           %c = eq %s, %t : py_bool
+          check %c, %s, %t {order = 0, site = 0 ShapeError "sizes {0} and {1} differ"}
+          %v = view %y {map = (d0: n) -> (d0)} : f64[n]
           %w = view %y {map = (d0: m) -> (d0)} : f64[m]
+          %e = exp %v : f64[n]
           %a = for %x {index = i, lower = 0, step = 1, upper = 3} : f64[n] (%b: f64[n]) {
-            check %c, %s, %t {order = 0, site = 0 ShapeError "sizes {0} and {1} differ"}
-            %v = view %y {map = (d0: n) -> (d0)} : f64[n]
-            %e = exp %v : f64[n]
             %r = add %b, %e : f64[n]
             yield %r
           }
           return %a
+        }""",
+    )
+
+
+def test_a_check_leaves_a_loop_that_may_make_no_turn() -> None:
+    check_pass(
+        invariant_motion,
+        """
+        graph @f(%x: f64[n], %k: py_int) -> np.f64 where n >= 0, n != 1, index i >= 0, i <= n - 1 {
+          %z = constant {value = f64(0.0)} : np.f64
+          %a = for %z {index = i, lower = 0, step = 1, upper = n} : np.f64 (%b: np.f64) {
+            %t = constant {value = 5} : py_int
+            %c = lt %t, %k : py_bool
+            check %c {order = 0, site = 0 ValueError "no"}
+            %v = view %x {map = () -> (i)} : f64[]
+            %r = add %b, %v : np.f64
+            yield %r
+          }
+          return %a
+        }""",
+        """
+        graph @f(%x: f64[n], %k: py_int) -> np.f64 where n >= 0, n != 1, index i >= 0, i <= n - 1 {
+          %z = constant {value = f64(0.0)} : np.f64
+          %t = constant {value = 5} : py_int
+          %c = lt %t, %k : py_bool
+          %l = constant {value = 0} : py_int
+          %u = dim {value = n} : py_int
+          %none = ge %l, %u : py_bool
+          %d = logical_or %c, %none : py_bool
+          check %d {order = 0, site = 0 ValueError "no"}
+          %a = for %z {index = i, lower = 0, step = 1, upper = n} : np.f64 (%b: np.f64) {
+            %v = view %x {map = () -> (i)} : f64[]
+            %r = add %b, %v : np.f64
+            yield %r
+          }
+          return %a
+        }""",
+    )
+
+
+def test_a_check_that_keeps_a_view_inside_stays_with_it_if_there_may_be_no_turn() -> None:
+    """In front of the loop nothing would keep the view from being read outside its base."""
+    check_pass(
+        invariant_motion,
+        """
+        graph @f(%x: f64[n], %y: f64[m]) -> np.f64 where n >= 0, n != 1, m >= 0, m != 1, index i >= 0, i <= n - 1 {
+          %z = constant {value = f64(0.0)} : np.f64
+          %t = constant {value = 5} : py_int
+          %s = dim {value = m} : py_int
+          %c = lt %t, %s : py_bool
+          %a = for %z {index = i, lower = 0, step = 1, upper = n} : np.f64 (%b: np.f64) {
+            check %c {order = 0, site = 0 IndexError "no"}
+            %v = view %y {map = () -> (5)} : f64[]
+            %r = add %b, %v : np.f64
+            yield %r
+          }
+          return %a
+        }""",
+        SAME,
+    )
+
+
+def test_a_view_that_a_turn_keeps_inside_stays_in_its_loop() -> None:
+    """y[i + 1] is inside y where i + 1 is below n, as it is in a turn; the last i has none."""
+    check_pass(
+        invariant_motion,
+        """
+        graph @f(%y: f64[n]) -> np.f64 where n >= 0, n != 1, index i >= 0, i <= n - 1, index j >= i + 1, j <= n - 1 {
+          %z = constant {value = f64(0.0)} : np.f64
+          %a = for %z {index = i, lower = 0, step = 1, upper = n} : np.f64 (%b: np.f64) {
+            %c = for %b {index = j, lower = i + 1, step = 1, upper = n} : np.f64 (%d: np.f64) {
+              %v = view %y {map = () -> (i + 1)} : f64[]
+              %r = add %d, %v : np.f64
+              yield %r
+            }
+            yield %c
+          }
+          return %a
+        }""",
+        SAME,
+    )
+
+
+def test_a_check_behind_a_write_or_another_effect_stays() -> None:
+    check_pass(
+        invariant_motion,
+        """
+        graph @f(%x: f64[4], %p: py_bool, %q: py_bool) -> () where index i >= 0, i <= 3 {
+          %a = for %x {index = i, lower = 0, step = 1, upper = 4} : f64[4] (%b: f64[4]) {
+            %c = constant {value = 1.0} : py_float
+            %w = write %c, %b {map = () -> (i)} : f64[4]
+            check %p {order = 1, site = 0 ValueError "no"}
+            yield %w
+          }
+          return %a {mutates = [0]}
+        }""",
+        """
+        graph @f(%x: f64[4], %p: py_bool, %q: py_bool) -> () where index i >= 0, i <= 3 {
+          %c = constant {value = 1.0} : py_float
+          %a = for %x {index = i, lower = 0, step = 1, upper = 4} : f64[4] (%b: f64[4]) {
+            %w = write %c, %b {map = () -> (i)} : f64[4]
+            check %p {order = 1, site = 0 ValueError "no"}
+            yield %w
+          }
+          return %a {mutates = [0]}
         }""",
     )
 

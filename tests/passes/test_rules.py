@@ -194,6 +194,18 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
             "%c = constant {value = f32(0.125)} : np.f32\n%r = mul %x, %c : f32[n]",
         ),
     ],
+    "floor_power_of_two": [
+        (
+            "i64[n]",
+            "%c = constant {value = 8} : py_int\n%r = floordiv %x, %c : i64[n]",
+            "%c = constant {value = 3} : py_int\n%r = shift_right %x, %c : i64[n]",
+        ),
+        (
+            "u8[n]",
+            "%c = constant {value = u8(4)} : np.u8\n%r = mod %x, %c : u8[n]",
+            "%c = constant {value = u8(3)} : np.u8\n%r = bit_and %x, %c : u8[n]",
+        ),
+    ],
     # signs
     "sub_neg": [("f64[n], f64[n]", "%a = neg %y : f64[n]\n%r = sub %x, %a : f64[n]", "%r = add %x, %y : f64[n]")],
     "add_neg": [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from jitgraph.codegen.assembler import COLD, V
+from jitgraph.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,11 +6,11 @@ mantissa and no comparison is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from jitgraph.codegen.vecmath.coefficients import LOG
 from jitgraph.codegen.vecmath.function import FORMATS, INF, LN2_PARTS, NAN, avx512, horner
+from jitgraph.records import dataclass
 
 if TYPE_CHECKING:
     from jitgraph.codegen.assembler import Assembler, V

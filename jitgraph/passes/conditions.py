@@ -1,0 +1,269 @@
+"""Conditions that are known where they stand: implied by a branch, a check or a loop around or before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from jitgraph.ir.builder import Builder
+from jitgraph.ir.dims import Dim, DimLike, as_symbol
+from jitgraph.ir.graph import Block, Graph, Op, Value
+from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.rewrite import constant_number, replace_value
+from jitgraph.passes.sizes import COMPARISONS, Sizes
+
+#: Facts of sizes at a time: each proof looks at all of them.
+MAX_FACTS = 32
+#: A comparison of two values: (relation, left, right).
+_Relation = tuple[str, Value, Value]
+_SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+#: What else holds if a comparison does, NaNs included, and what does not.
+_IMPLIED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "eq": (("eq", "le", "ge"), ("ne", "lt", "gt")),
+    "ne": (("ne",), ("eq",)),
+    "lt": (("lt", "le", "ne"), ("gt", "ge", "eq")),
+    "le": (("le",), ("gt",)),
+    "gt": (("gt", "ge", "ne"), ("lt", "le", "eq")),
+    "ge": (("ge",), ("lt",)),
+}
+_AND = frozenset(["logical_and", "bit_and"])
+_OR = frozenset(["logical_or", "bit_or"])
+_NOT = frozenset(["logical_not", "bit_not"])
+_LOGIC = frozenset(["as_kind", *_AND, *_OR, *_NOT])
+
+
+def conditions(graph: Graph) -> bool:
+    """Replace bools that are implied where they are used by constants; True if one was.
+
+    In a branch its predicate holds (or does not), behind a check the condition of the check does, in the body of a
+    `while` its test. What follows for comparisons of the same values, and of sizes, is known too.
+    """
+    return _Walk(graph).block(graph.body)
+
+
+class _Walk:
+    """State of the walk in program order; `undo` forgets what holds in the block at hand only.
+
+    Attributes:
+        known: bools.
+        relations: comparisons.
+        facts: the number of facts of sizes that hold here only.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.b = Builder(graph)
+        self.sizes = Sizes(graph)
+        self.known: dict[Value, bool] = {}
+        self.relations: dict[_Relation, bool] = {}
+        self.undo: list[Callable[[], object]] = []
+        self.facts = 0
+        self.changed = False
+
+    def block(self, block: Block) -> bool:
+        start = len(self.undo)
+        for op in block.ops():
+            self.one(op)
+        self.forget(start)
+        return self.changed
+
+    def one(self, op: Op) -> None:
+        name = op.name
+        if name == "bind":
+            named = self.sizes.bound(op)
+            if named is not None:
+                self.undo.append(lambda: self.sizes.leave([named]))
+            return
+        if self.answers(op):
+            return
+        for i, value in enumerate(op.operands):
+            truth = self.known.get(value)
+            if truth is None and i == 0 and self.facts and name in ("cond", "check", "where"):
+                truth = self.here(value)
+            if truth is not None:
+                op.set_operand(i, self.constant(op, value, truth))
+                self.changed = True
+        if name == "check":
+            if not op.operands[0].type.ndim:
+                self.assume(op.operands[0], True)
+        elif name == "cond":
+            self.side(op.regions[0], op.operands[0], True)
+            self.side(op.regions[1], op.operands[0], False)
+        elif name == "while":
+            self.block(op.regions[0])
+            start = len(self.undo)
+            self.tested(op)
+            self.block(op.regions[1])
+            self.forget(start)
+        elif name == "for":
+            start = len(self.undo)
+            self.turn(op)
+            self.block(op.regions[0])
+            self.forget(start)
+
+    def turn(self, op: Op) -> None:
+        """In a turn the range is not empty."""
+        lower, upper, step = op.attrs["lower"], op.attrs["upper"], op.attrs["step"]
+        if isinstance(step, int):
+            self.fact(upper - lower - 1 if step > 0 else lower - upper - 1)
+
+    def here(self, value: Value) -> bool | None:
+        """A comparison that stands further out and is known in this block."""
+        op = value.producer
+        while op is not None and op.name == "as_kind":
+            op = op.operands[0].producer
+        return self.sizes.compare(op) if op is not None and op.name in COMPARISONS else None
+
+    def side(self, region: Block, predicate: Value, truth: bool) -> None:
+        start = len(self.undo)
+        self.assume(predicate, truth)
+        self.block(region)
+        self.forget(start)
+
+    def tested(self, op: Op) -> None:
+        """In the body the test holds, of what is carried."""
+        test, body = op.regions
+        condition = test.terminator.operands[0]
+        stack = [condition]
+        while stack:
+            value = stack.pop()
+            producer = value.producer
+            if producer is None or producer.block is not test:
+                if value.block is test:
+                    self.assume(body.args[value.index], True)
+                elif value.block is not test:
+                    self.assume(value, True)
+            elif producer.name == "as_kind" or producer.name in _AND:
+                stack.extend(producer.operands)
+            elif producer.name in COMPARISONS and all(_visible(v, test) for v in producer.operands):
+                left, right = (body.args[v.index] if v.block is test else v for v in producer.operands)
+                self.compared(producer.name, left, right, True)
+
+    # What is known.
+
+    def answers(self, op: Op) -> bool:
+        """Replace a bool that is known."""
+        if len(op.results) != 1 or op.result.type.ndim or op.result.type.dtype.kind != "b" or op.regions:
+            return False
+        truth = self.truth(op)
+        if truth is None or op.name == "constant":
+            return False
+        replace_value(op.result, self.constant(op, op.result, truth), self.b)
+        self.graph.erase(op)
+        self.changed = True
+        return True
+
+    def truth(self, op: Op) -> bool | None:
+        name = op.name
+        if name in COMPARISONS:
+            left, right = op.operands
+            known = self.relations.get((name, left, right))
+            return self.sizes.compare(op) if known is None else known
+        if name not in _LOGIC:
+            return None
+        values = [self.value(v) for v in op.operands]
+        if name == "as_kind":
+            return values[0]
+        if name in _NOT and values[0] is not None:
+            return not values[0]
+        if name in _AND:
+            return False if False in values else True if all(values) else None
+        if name in _OR:
+            return True if True in values else False if None not in values else None
+        return None
+
+    def value(self, value: Value) -> bool | None:
+        known = self.known.get(value)
+        if known is None:
+            number = constant_number(value)
+            return None if number is None else bool(number)
+        return known
+
+    def constant(self, op: Op, like: Value, truth: bool) -> Value:
+        """A constant in front of `op`, of the type of `like`."""
+        b, t = self.b.ahead_of(op), like.type
+        value = b.constant(truth if t.is_python else t.dtype.type(truth))
+        if t.kind == "array":
+            value = b.emit(REGISTRY["as_kind"], (value,), (t,), {"kind": "array"}).result
+        return value
+
+    def assume(self, value: Value, truth: bool) -> None:
+        """Take a bool, and what it follows from, for known until `forget`."""
+        if value in self.known or value.type.ndim:
+            return
+        op = value.producer
+        if op is not None and op.name == "constant":
+            return
+        self.known[value] = truth
+        self.undo.append(lambda: self.known.pop(value))
+        if op is None:
+            return
+        if op.name == "as_kind":
+            self.assume(op.operands[0], truth)
+        elif op.name in _NOT:
+            self.assume(op.operands[0], not truth)
+        elif op.name in (_AND if truth else _OR):
+            for v in op.operands:
+                self.assume(v, truth)
+        elif op.name in COMPARISONS:
+            self.compared(op.name, op.operands[0], op.operands[1], truth)
+
+    def compared(self, name: str, left: Value, right: Value, truth: bool) -> None:
+        total = left.type.dtype.kind not in "fcMm" and right.type.dtype.kind not in "fcMm"
+        if not truth and (total or name in ("eq", "ne")):
+            name, truth = _NEGATED[name], True
+        holds, fails = _IMPLIED[name] if truth else ((), (name,))
+        for relations, answer in ((holds, True), (fails, False)):
+            for relation in relations:
+                self.relate((relation, left, right), answer)
+                self.relate((_SWAPPED[relation], right, left), answer)
+        if truth and total:
+            a, b = self.sizes.of(left), self.sizes.of(right)
+            if a is not None and b is not None:
+                for d in _gaps(name, a, b):
+                    self.fact(d)
+
+    def relate(self, relation: _Relation, truth: bool) -> None:
+        if relation not in self.relations:
+            self.relations[relation] = truth
+            self.undo.append(lambda: self.relations.pop(relation))
+
+    def fact(self, d: DimLike) -> None:
+        """d >= 0, in the block at hand."""
+        facts = self.graph.facts
+        if not isinstance(d, Dim) or d in facts.nonnegative or self.facts >= MAX_FACTS:
+            return
+        name = as_symbol(d - d.constant)
+        lower = facts.lower.get(name) if name is not None else None
+        facts.assume_nonnegative(d)
+        self.facts += 1
+
+        def forget() -> None:
+            self.facts -= 1
+            del facts.nonnegative[d]
+            if name is not None and lower is not None:
+                facts.lower[name] = lower
+            elif name is not None:
+                facts.lower.pop(name, None)
+
+        self.undo.append(forget)
+
+    def forget(self, start: int) -> None:
+        while len(self.undo) > start:
+            self.undo.pop()()
+
+
+def _gaps(name: str, a: DimLike, b: DimLike) -> Iterator[DimLike]:
+    """What is not negative if `a name b`."""
+    if name in ("lt", "le", "eq"):
+        yield b - a - (name == "lt")
+    if name in ("gt", "ge", "eq"):
+        yield a - b - (name == "gt")
+
+
+def _visible(value: Value, test: Block) -> bool:
+    """Is the value an argument of the block, or from outside it?"""
+    block = value.producer.block if value.producer is not None else value.block
+    if block is test:
+        return value.producer is None
+    return True

@@ -1,0 +1,48 @@
+"""What may run although the program would not have come to it: other paths, no turn of a loop, a check that fails."""
+
+from __future__ import annotations
+
+from jitgraph.ir.dims import DimLike, Facts, symbols
+from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.opdef import Trait
+
+
+def is_movable(op: Op) -> bool:
+    """Whether an op is nothing but its result, wherever it stands."""
+    traits = op.defn.traits
+    return not op.regions and Trait.PURE in traits and Trait.BINDS not in traits and Trait.MAY_RAISE not in traits
+
+
+def stays_inside(op: Op, facts: Facts) -> bool:
+    """Whether a view is proven to be inside its base, so that it may be read whatever has not been checked yet."""
+    return not needs(op, facts)
+
+
+def needs(op: Op, facts: Facts) -> set[str]:
+    """The symbols that a view relies on to be inside its base, if that is not proven: checks of them keep it inside."""
+    found: set[str] = set()
+    if op.name != "view":
+        return found
+    m = op.attrs["map"]
+    for axis, size in zip(m.axes, op.operands[0].type.shape, strict=True):
+        extent: DimLike = 1 if axis.axis is None else m.shape[axis.axis]
+        if isinstance(axis.step, int) or axis.axis is None:
+            step = axis.step if axis.axis is not None else 0
+            far = axis.offset + step * (extent - 1)
+            low, high = (axis.offset, far) if step >= 0 else (far, axis.offset)
+            if (low == 0 and high == size - 1) or (facts.is_le(0, low) and facts.is_lt(high, size)):
+                continue
+        names = {**symbols(axis.offset), **symbols(extent), **symbols(axis.step)}
+        found.update(names or symbols(size) or ("",))
+    return found
+
+
+def guarded_by(condition: Value, depth: int = 8) -> set[str]:
+    """The symbols that a condition speaks of."""
+    op = condition.producer
+    found = {user.attrs["symbol"] for user in condition.users() if user.name == "bind"}
+    if op is None or not depth:
+        return found
+    if op.name == "dim":
+        return found | set(symbols(op.attrs["value"]))
+    return found.union(*(guarded_by(v, depth - 1) for v in op.operands))

@@ -1,0 +1,82 @@
+"""Which elements two accesses may share: buffers by name, indices by proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from jitgraph.codegen.loops import (
+    Address,
+    Alloc,
+    Buffer,
+    CallKernel,
+    For,
+    Free,
+    Host,
+    Library,
+    Load,
+    Reduce,
+    Stmt,
+    Store,
+    Swap,
+)
+from jitgraph.codegen.loops_walk import bodies
+from jitgraph.ir.dims import DimLike, Facts
+from jitgraph.schedule.simplify import index_range
+
+#: An element as a statement names it: the buffer as it is seen, and the index.
+Place: TypeAlias = tuple[Buffer, tuple[DimLike, ...]]
+
+
+def place_of(s: Load | Store) -> Place:
+    return s.buffer, s.index
+
+
+def dense(b: Buffer) -> bool:
+    """Whether each index in range names an element of its own: strides of C or Fortran order, known in the text."""
+    for axes in (range(len(b.shape) - 1, -1, -1), range(len(b.shape))):
+        expected: DimLike = b.dtype.itemsize
+        for k in axes:
+            if b.strides[k] != expected:
+                break
+            expected = expected * b.shape[k]
+        else:
+            return True
+    return False
+
+
+def apart(a: Place, b: Place, facts: Facts) -> bool:
+    """Whether two places are proven to be different elements, whatever the symbols are within the facts."""
+    if a[0].name != b[0].name:
+        return True
+    if a[0] != b[0] or not dense(a[0]):
+        return False
+    return any(facts.is_ne(i, j) for i, j in zip(a[1], b[1], strict=True))
+
+
+def touched(s: Stmt) -> Iterator[str]:
+    """Names of the buffers that a statement itself may read or write in a way that has no single place."""
+    if isinstance(s, (Alloc, Free)):
+        yield s.buffer.name
+    elif isinstance(s, Swap):
+        yield from (s.a.name, s.b.name)
+    elif isinstance(s, CallKernel):
+        yield from (b.name for b in s.buffers)
+    elif isinstance(s, Library):
+        yield from (x.buffer.name for x in s.args if isinstance(x, Address))
+    elif isinstance(s, Host):
+        yield from (x.name for x in (*s.inputs, *s.outputs) if isinstance(x, Buffer))
+
+
+def accesses(body: list[Stmt], facts: Facts) -> Iterator[Load | Store]:
+    """All loads and stores of a body; the ranges of the loops inside are recorded in `facts` on the way."""
+    for s in body:
+        if isinstance(s, (Load, Store)):
+            yield s
+            continue
+        if isinstance(s, For):
+            index_range(facts, s.symbol, s.lower, s.upper, s.step)
+        elif isinstance(s, Reduce):
+            index_range(facts, s.symbol, 0, s.extent, 1)
+        for inner in bodies(s):
+            yield from accesses(inner, facts)

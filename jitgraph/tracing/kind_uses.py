@@ -1,0 +1,85 @@
+"""Whether a turn of a loop sees that a scalar it begins with was a Python number of another type before the loop.
+
+A loop carries `s = 0` as the type that `s + x[i]` has. That the first turn then begins with another type shows only where
+the scalar itself is kept, or where its type decides another's: everything that is computed from it is followed, with the
+types that the first turn would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from jitgraph.errors import JitgraphError
+from jitgraph.ir.builder import constant_type
+from jitgraph.ir.graph import Block, Op, Value
+from jitgraph.ir.opdef import Trait
+from jitgraph.ir.types import TensorType
+
+#: Operators with which Python numbers raise and NumPy's do not.
+_RAISING = frozenset(("div", "floordiv", "mod", "fmod", "pow"))
+
+
+def sees_kind(values: dict[Value, TensorType], ends: Collection[Value]) -> bool:
+    """Whether other types of values would be noticed in a turn.
+
+    Args:
+        values: block arguments to the types (of Python numbers) that they have before the loop.
+        ends: what other names are bound to behind the loop.
+    """
+    types = dict(values)
+    work = list(types)
+    while work:
+        value = work.pop()
+        if value in ends:
+            return True
+        for op in value.users():
+            found = _changes(op, value, types)
+            if found is None:
+                return True
+            for result, t in found:
+                if types.get(result) != t:
+                    types[result] = t
+                    work.append(result)
+    return False
+
+
+def _changes(op: Op, value: Value, types: dict[Value, TensorType]) -> Sequence[tuple[Value, TensorType]] | None:
+    """Results that would have other types, and which; None if something shows at once."""
+    if op.name == "full":
+        given = op.attrs["dtype"]
+        return None if given == value.type.dtype and given != types[value].dtype else ()
+    if op.name == "cast":  # as if it were not there: most are the builder's
+        return () if op.result.type.is_python else [(op.result, types[value])]
+    if op.name == "yield":
+        return [(r, types[value]) for x, r in zip(op.operands, _results(op.block), strict=False) if x is value]
+    if op.name in ("for", "while"):
+        bodies = [region.args for region in op.regions]
+        return [(a, types[value]) for args in bodies for x, a in zip(op.operands, args, strict=False) if x is value]
+    if not op.defn.has(Trait.ELEMENTWISE) or op.name == "as_kind":
+        return ()
+    try:
+        (found,) = op.defn.infer([types.get(v) or _uncast(v) for v in op.operands], op.attrs).results
+    except JitgraphError:
+        return None
+    if found.is_python:
+        return None if op.name in _RAISING else [(op.result, found)] if found != op.result.type else ()
+    return None if found.dtype != op.result.type.dtype else ()
+
+
+def _results(block: Block | None) -> Sequence[Value]:
+    """What the values that a block yields are behind it."""
+    parent = None if block is None else block.parent
+    return () if parent is None or (parent.name == "while" and block is parent.regions[0]) else parent.results
+
+
+def _uncast(value: Value) -> TensorType:
+    """The type of an operand before it was cast to that of the operator's loop; of constants that of Python's."""
+    producer = value.producer
+    if producer is not None and producer.name == "constant" and not value.type.ndim:
+        number = np.asarray(producer.attrs["value"]).item()
+        return constant_type(int(number) if isinstance(number, float) and number.is_integer() else number)
+    if producer is not None and producer.name == "cast" and not producer.operands[0].type.is_python:
+        return producer.operands[0].type
+    return value.type
