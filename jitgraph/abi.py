@@ -7,9 +7,9 @@ Two exports per graph:
 all results one after the other into `result_dims` and the arena's size into `scratch_bytes`. `entry` runs the graph.
 
 A slot is 32 bytes: {void* data, int64* dims, int64* strides (bytes), int64 flags}; scalars lie inline in its first 16.
-Context: {error_site: int64, error_values: int64[4], table: void**, alloc, free, result, host, host_table: void*}
-    void* alloc(Context*, int64 bytes)        memory that lives until the call returns, 64-byte aligned
-    void  free(Context*, void*)
+Context: {error_site: int64, error_values: int64[4], table: void**, heap: Block*, result, host, host_table: void*}
+    Block: {void* raw, Block* next, Block** previous}, the head of memory that `table`'s malloc gave as `raw`; what the
+        program uses begins HEAP_HEAD bytes behind. What is in the list when the call returns is freed then.
     void* result(Context*, int64 slot, int64 ndim, const int64* dims)     memory of a data-dependent result
     int32 host(Context*, int64 site, const Slot* inputs, Slot* outputs)     calls back into Python, status as below;
         for a site in `Interface.sizes` the outputs are those sizes, and `~site` then copies the results themselves out
@@ -41,12 +41,13 @@ SLOT_DATA, SLOT_DIMS, SLOT_STRIDES, SLOT_FLAGS = 0, 8, 16, 24
 CONTEXT_ERROR_SITE = 0
 CONTEXT_ERROR_VALUES = 8
 CONTEXT_TABLE = 40
-CONTEXT_ALLOC = 48
-CONTEXT_FREE = 56
-CONTEXT_RESULT = 64
-CONTEXT_HOST = 72
-CONTEXT_HOST_TABLE = 80
-CONTEXT_BYTES = 96
+CONTEXT_HEAP = 48
+CONTEXT_RESULT = 56
+CONTEXT_HOST = 64
+CONTEXT_HOST_TABLE = 72
+CONTEXT_BYTES = 80
+
+HEAP_RAW, HEAP_NEXT, HEAP_PREVIOUS, HEAP_HEAD = 0, 8, 16, 64
 
 #: Names of C functions in `context.table`, by position: reached by machine code without any address baked in.
 TABLE: tuple[str, ...] = (
@@ -59,6 +60,7 @@ TABLE: tuple[str, ...] = (
     "sinh", "sinhf", "cosh", "coshf",
     "tgamma", "tgammaf", "lgamma", "lgammaf", "erfc", "erfcf", "exp2",
     "exp2f", "hypot", "hypotf", "log2", "log2f", "log10", "log10f",
+    "malloc", "free",
 )  # fmt: skip
 
 

@@ -89,6 +89,8 @@ class TraceMode:
             if not v.type.dtype.isnative:
                 return self._on_swapped(defn, values, attrs)
         if _ELEMENTWISE in defn.traits and len(values) > 1:
+            if defn.name == "mul" and self.is_single_product(values) and _takes_iterator(values):
+                return (self.single_product(*values),)
             values = self.broadcast(values, defn.name)
             for v in values:
                 if v.type.kind == "py_int":
@@ -116,10 +118,34 @@ class TraceMode:
             dtype = attrs.get("dtype") or native(values[0].type.dtype)
             return self.builder.apply(defn, *values, **{**attrs, "dtype": dtype})
         kept = values[0].type.dtype if defn.name in _KEEP_ORDER else None
+        if defn.name in ("mul", "square") and self.is_single_product(values) and _takes_iterator(values):
+            first, *rest = [self.native(v) for v in values]
+            return (self.single_product(first, *(rest or [first])),)
         results = self.apply(defn, [self.native(v) for v in values], attrs)
         if kept is None or results[0].type.kind != "array":
             return results
         return self.builder.apply(REGISTRY["cast"], results[0], dtype=kept)
+
+    # NumPy's vector loops, which fuse a multiply-add, refuse the strides of zero that its iterator gives arrays of one
+    # element: where it goes over them with one, their product is that of its scalars.
+
+    def is_single_product(self, values: Sequence[Any]) -> bool:
+        """Whether a product has one element, is one of arrays, and complex."""
+        if not any(v.type.dtype.kind == "c" for v in values):
+            return False
+        return all(d == 1 for v in values for d in v.type.shape) and any(v.type.kind == "array" for v in values)
+
+    def single_product(self, a: Any, b: Any) -> Value:
+        """The product of arrays of one element as NumPy multiplies scalars: an array of as many axes as the wider one."""
+        shape = max((v.type.shape for v in (a, b)), key=len)
+        numbers = []
+        for v in (a, b):
+            inner = self.view(v, IndexMap((), (AxisMap(0),) * v.type.ndim)) if v.type.ndim else v
+            numbers.append(inner if v.type.is_python else self.builder.as_kind(inner, kind="np_scalar"))
+        (made,) = self.apply(REGISTRY["mul"], numbers, {})
+        if not shape:
+            return self.builder.as_kind(made, kind="array")  # type: ignore[no-any-return]
+        return self.builder.full(made, shape=shape, dtype=made.type.dtype)  # type: ignore[no-any-return]
 
     def no_data(self) -> NoReturn:
         """The data of a traced Tensor are asked for."""
@@ -747,3 +773,20 @@ def array_shape_text(shape: Shape) -> str:
 def shape_text(shape: Shape) -> str:
     """A shape as NumPy prints it: (3,), (n, 4)."""
     return f"({shape[0]},)" if len(shape) == 1 else f"({', '.join(str(d) for d in shape)})"
+
+
+def _takes_iterator(values: Sequence[Any]) -> bool:
+    """Whether NumPy goes over operands of one element with an iterator: of unequal ranks, or of two axes and cast.
+
+    Source: `try_trivial_single_output_loop` and `check_for_trivial_loop`.
+    """
+    ranks = {v.type.ndim for v in values if v.type.ndim}
+    if len(ranks) != 1:
+        return len(ranks) > 1
+    if max(ranks) < 2:
+        return False
+    strong = [native(v.type.dtype) for v in values if not v.type.is_python]
+    loop = np.result_type(*strong, np.complex64)
+    if all(v.type.dtype.kind != "c" for v in values if not v.type.is_python):  # a Python complex number beside reals
+        return True
+    return any(v.type.ndim and v.type.dtype != loop for v in values)

@@ -17,6 +17,7 @@ from jitgraph.codegen.llvm_append import append_parts, emit_append, emit_append_
 from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_library, emit_set_result, load_scalar
 from jitgraph.codegen.llvm_control import emit_check, emit_for, emit_if, emit_while
 from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Memory
+from jitgraph.codegen.llvm_heap import heap_function
 from jitgraph.codegen.llvm_memory import emit_alloc, emit_free, emit_load, emit_store, emit_swap, set_buffer
 from jitgraph.codegen.llvm_reduce import emit_reduce
 from jitgraph.codegen.llvm_scalar import emit_dim_value, emit_let
@@ -92,6 +93,7 @@ class ModuleEmitter:
         self.declarations: dict[str, None] = {}
         self._names: dict[str, str] = {}
         self._texts: dict[str, str] = {}
+        self._heap: set[str] = set()
         self._helpers: dict[tuple[str, int, int], str] = {}
         width = target.vector_bytes * 8
         self.attributes = f'nounwind "prefer-vector-width"="{width}" "no-trapping-math"="true"'
@@ -163,6 +165,13 @@ class ModuleEmitter:
             text = a.function(name, parameters, returns=vector, prefix="internal", attributes=self.attributes)
             self.functions.append(text)
         return name
+
+    def heap_function(self, name: str) -> V:
+        """The helper `alloc` or `free` of `llvm_heap`, emitted at first use."""
+        if name not in self._heap:
+            self._heap.add(name)
+            self.functions.append(heap_function(name, self.attributes))
+        return V(f"@heap.{name}", "ptr")
 
     # --- the exports ------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from jitgraph import dtypes
-from jitgraph.abi import CONTEXT_ALLOC, CONTEXT_ERROR_SITE, CONTEXT_FREE, CONTEXT_RESULT, Status
+from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_RESULT, Status
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, FunctionEmitter, Memory, memory_type
 from jitgraph.codegen.loops import Alloc, Buffer, Free, Load, Store, Swap
@@ -246,10 +246,10 @@ def emit_alloc(f: FunctionEmitter, s: Alloc) -> None:
     if s.scope == "row" and isinstance(size, int) and size <= STACK_BYTES:
         set_buffer(f, buffer, f.alloca("i8", max(size, 1), align=64), 0)
         return
-    alloc = f.context_field(CONTEXT_ALLOC)
+    malloc = f.table_function("malloc")
 
     def call() -> V:
-        return a.call_pointer(alloc, "ptr", [CONTEXT, f.dim(size)])
+        return a.call_pointer(f.module.heap_function("alloc"), "ptr", [malloc, CONTEXT, f.dim(size)])
 
     depth = f.depth_of(size) if s.scope == "row" else f.depth
     pointer = f.remember(("row", buffer.name), depth, call) if depth < f.depth else call()
@@ -280,7 +280,7 @@ def set_buffer(f: FunctionEmitter, buffer: Buffer, pointer: V, depth: int) -> No
 
 
 def emit_free(f: FunctionEmitter, s: Free) -> None:
-    f.a.call_pointer_void(f.context_field(CONTEXT_FREE), [CONTEXT, f.base(s.buffer.name)])
+    f.a.call_pointer_void(f.module.heap_function("free"), [f.table_function("free"), f.base(s.buffer.name)])
 
 
 def emit_swap(f: FunctionEmitter, s: Swap) -> None:

@@ -121,6 +121,8 @@ def runs_backwards(types: Types) -> bool:
     negative strides are buffered.
     """
     ndim = max(t.ndim for t in types)
+    if ndim == 1 and any(t.shape == (1,) and t.layout.negative for t in types):
+        return True  # its stride counts, though there is nowhere to go
     order: list[int] | None = None
     for t in types:
         if t.ndim < ndim or t.layout.zero or not t.layout.negative:

@@ -304,8 +304,8 @@ def _strip_broadcast(op: Op, b: Builder) -> Value | None:
     """op(broadcast(x), y) = op(x, y) where y has the full shape: elementwise ops broadcast themselves"""
     shape = op.result.type.shape
     full = [i for i, v in enumerate(op.operands) if v.type.shape == shape]
-    if not shape:
-        return None
+    if not shape or (op.result.type.dtype.kind == "c" and all(d == 1 for d in shape)):
+        return None  # NumPy multiplies one number by another in other ways if their arrays have not as many axes
     for i, value in enumerate(op.operands):
         seen = producer_named(value, "view")
         if seen is None:

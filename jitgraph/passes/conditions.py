@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.dims import Dim, DimLike, as_symbol
+from jitgraph.ir.dims import Dim, DimLike, as_symbol, symbol
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.rewrite import constant_number, replace_value
@@ -70,6 +70,10 @@ class _Walk:
     def one(self, op: Op) -> None:
         name = op.name
         if name == "bind":
+            size = self.sizes.of(op.operands[0])
+            if size is not None:  # two names of one value
+                self.fact(size - symbol(op.attrs["symbol"]))
+                self.fact(symbol(op.attrs["symbol"]) - size)
             named = self.sizes.bound(op)
             if named is not None:
                 self.undo.append(lambda: self.sizes.leave([named]))

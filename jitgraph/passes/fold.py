@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.ir.builder import Builder, constant_type
-from jitgraph.ir.dims import Dim, DimLike, symbol, symbols
+from jitgraph.ir.dims import Dim, DimLike, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.interpret import as_kind
 from jitgraph.ir.opdef import REGISTRY, Trait
@@ -204,8 +204,7 @@ class _Folder:
     def bind(self, op: Op, named: list[Value]) -> None:
         """A symbol bound to a size or a number is that: replaced everywhere when the sweep is over.
 
-        What has no size yet is a size from here on: the symbol. A second symbol of it, of which more is known, stays,
-        and is known to be equal.
+        What has no size yet is a size from here on: the symbol. A second symbol of it, of which more is known, stays.
         """
         value = self.sizes.of(op.operands[0])
         name = op.attrs["symbol"]
@@ -219,7 +218,6 @@ class _Folder:
             if name in symbols(value):
                 return
             if self.sizes.is_named(op.operands[0]) and not self.as_bounded(name, value):
-                self.equal(name, value)
                 return
         self.env[name] = value
         self.binds.append(op)
@@ -229,11 +227,6 @@ class _Folder:
         facts = self.graph.facts
         lower, upper = facts.lower.get(name), facts.upper.get(name)
         return (lower is None or facts.is_le(lower, value)) and (upper is None or facts.is_le(value, upper))
-
-    def equal(self, name: str, value: Dim) -> None:
-        gap = symbol(name) - value
-        self.graph.facts.assume_nonnegative(gap)
-        self.graph.facts.assume_nonnegative(-gap)
 
     def bind_known(self) -> bool:
         if not self.binds:

@@ -84,7 +84,7 @@ class _Motion:
         return bool(guards) and any(not guards.isdisjoint(needs(o, self.graph.facts)) for o in op.walk())
 
     def counted(self, loop: Op) -> set[str]:
-        """The symbols of a range that may be empty: views may rely on a turn, and so on it, to be inside their bases."""
+        """The symbols of a range that may be empty: views may rely on a turn, and so on them, to be inside."""
         return set() if self.turns(loop) else {*symbols(loop.attrs["lower"]), *symbols(loop.attrs["upper"])}
 
     def turns(self, loop: Op) -> bool:

@@ -18,13 +18,14 @@ import numpy as np
 
 from jitgraph import dtypes, errors
 from jitgraph.abi import (
-    CONTEXT_ALLOC,
     CONTEXT_BYTES,
     CONTEXT_ERROR_VALUES,
-    CONTEXT_FREE,
+    CONTEXT_HEAP,
     CONTEXT_HOST,
     CONTEXT_RESULT,
     CONTEXT_TABLE,
+    HEAP_NEXT,
+    HEAP_RAW,
     SLOT_BYTES,
     HostOperand,
     Interface,
@@ -75,7 +76,7 @@ class Frame:
     """The memory of one call; used by one call at a time."""
 
     __slots__ = (
-        "__weakref__", "address", "allocated", "args", "context", "dims", "dims_address", "executable", "made",
+        "__weakref__", "address", "args", "context", "dims", "dims_address", "executable", "made",
         "pending", "result_dims", "result_dims_address", "scratch", "size", "size_address", "slots",
         "slots_address", "slots_view", "waiting",
     )  # fmt: skip
@@ -98,7 +99,6 @@ class Frame:
         self.slots_view = memoryview(self.slots).cast("B")
         self.args = b""
         self.scratch: np.ndarray | None = None
-        self.allocated: dict[int, np.ndarray] = {}
         self.made: list[Any] = []
         self.pending: BaseException | None = None
         #: Results of host calls that said their sizes and are not fetched yet, by site.
@@ -120,8 +120,8 @@ class Frame:
         """Give back what only this call needed, and the frame itself."""
         self.made = []
         self.args = b""
-        if self.allocated:
-            self.allocated.clear()
+        if self.context[CONTEXT_HEAP // 8]:
+            release(self.context)
         if self.waiting:
             self.waiting.clear()
         if self.scratch is not None:
@@ -131,6 +131,17 @@ class Frame:
         pool.append(self)
 
 
+def release(context: ctypes.Array[ctypes.c_int64]) -> int:
+    """Free what a call has left on its heap; the number of blocks."""
+    block, count = context[CONTEXT_HEAP // 8], 0
+    context[CONTEXT_HEAP // 8] = 0
+    while block:
+        raw, block = (ctypes.c_int64.from_address(block + at).value for at in (HEAP_RAW, HEAP_NEXT))
+        table.free(raw)
+        count += 1
+    return count
+
+
 #: Frames by the address of their context, for callbacks.
 _frames: WeakValueDictionary[int, Frame] = WeakValueDictionary()
 
@@ -138,22 +149,6 @@ _frames: WeakValueDictionary[int, Frame] = WeakValueDictionary()
 # --- callbacks ------------------------------------------------------------------------------------------------------
 
 _P, _I = ctypes.c_void_p, ctypes.c_int64
-
-
-def _alloc(context: int, size: int) -> int | None:
-    """Memory that lives until the call returns; null if there is none."""
-    frame = _frames[context]
-    try:
-        memory = np.empty(size + 64, np.uint8)
-    except MemoryError:
-        return None
-    address: int = (memory.__array_interface__["data"][0] + 63) & -64
-    frame.allocated[address] = memory
-    return address
-
-
-def _free(context: int, address: int) -> None:
-    _frames[context].allocated.pop(address, None)
 
 
 def _result(context: int, slot: int, ndim: int, dims: int) -> int | None:
@@ -182,8 +177,6 @@ def _host(context: int, site: int, inputs: int, outputs: int) -> int:
 
 #: (offset in the context, C function) of each callback.
 _CALLBACKS: tuple[tuple[int, Any], ...] = (
-    (CONTEXT_ALLOC, ctypes.CFUNCTYPE(_P, _P, _I)(_alloc)),
-    (CONTEXT_FREE, ctypes.CFUNCTYPE(None, _P, _P)(_free)),
     (CONTEXT_RESULT, ctypes.CFUNCTYPE(_P, _P, _I, _I, _P)(_result)),
     (CONTEXT_HOST, ctypes.CFUNCTYPE(ctypes.c_int32, _P, _I, _P, _P)(_host)),
 )

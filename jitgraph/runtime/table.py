@@ -23,6 +23,10 @@ _ROW_MAJOR, _NO_TRANSPOSE, _UPPER = 101, 111, 121
 _keep: list[Any] = []  # callbacks and libraries, for as long as the process lives
 
 
+_free = ctypes.CDLL(None).free
+_free.argtypes, _free.restype = [_P], None
+
+
 @cache
 def table() -> ctypes.Array[ctypes.c_void_p]:
     """The addresses, one for each name of `abi.TABLE`."""
@@ -31,6 +35,11 @@ def table() -> ctypes.Array[ctypes.c_void_p]:
     for i, name in enumerate(TABLE):
         addresses[i] = _blas_address(blas, name) if name.startswith("cblas_") else _address(libm, name)
     return addresses
+
+
+def free(address: int) -> None:
+    """Give memory back that machine code has taken with the table's malloc."""
+    _free(address)
 
 
 def blas_name() -> str:

@@ -172,7 +172,7 @@ def trace(
         except Restart as restart:
             decisions.add(restart)
         except errors.TraceError as error:  # perhaps this call goes another way
-            first = first or error
+            first = first or next(iter(decisions.unrolled.values()), error)
             if len(capture.mode.assumed) <= len(path):
                 raise first from None
             path = (*capture.mode.assumed[:-1], not capture.mode.assumed[-1])
@@ -187,7 +187,7 @@ class _Decisions:
     lifted: set[str] = field(default_factory=set)
     fixed: set[str] = field(default_factory=set)
     settled: set[Any] = field(default_factory=set)
-    unrolled: set[Any] = field(default_factory=set)
+    unrolled: dict[Any, errors.TraceError] = field(default_factory=dict)
     lifts: bool = False
 
     def add(self, restart: Restart) -> None:
@@ -197,7 +197,7 @@ class _Decisions:
         if restart.settle is not None:
             self.settled.add(restart.settle)
         if restart.unroll is not None:
-            self.unrolled.add(restart.unroll)
+            self.unrolled[restart.unroll[0]] = restart.unroll[1]
         if restart.lift:
             self.lifted.add(restart.lift)
             self.fixed.discard(restart.lift)

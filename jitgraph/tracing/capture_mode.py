@@ -122,8 +122,8 @@ class CaptureMode(TraceMode):
         self.definition: SourceLoc | None = None
         #: Branches of which one side is assumed, by `Regions.key_of`.
         self.settled: set[Any] = set()
-        #: Loops whose turns are traced one by one, by `Regions.place_of`.
-        self.unrolled: set[Any] = set()
+        #: Loops whose turns are traced one by one, by `Regions.place_of`, with the error of the region.
+        self.unrolled: dict[Any, errors.TraceError] = {}
         #: Answers to `assume`, in order: those that calls of the compiled code gave; further ones are True.
         self.path: tuple[bool, ...] = ()
         #: The answers of this trace.

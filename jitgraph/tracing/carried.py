@@ -11,7 +11,7 @@ from jitgraph import errors
 from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import TensorType, python_type
+from jitgraph.ir.types import Layout, TensorType, python_type, same_layout
 from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.records import dataclass, field
 from jitgraph.tensor import Storage, Tensor, is_writable, lift, make, set_version, wrap
@@ -122,9 +122,10 @@ def _unchanged(a: Any, b: Any) -> bool:
 
 
 def _dense(t: TensorType | None) -> TensorType | None:
-    """The type as it is carried: a strided view is copied to C order."""
+    """The type as it is carried: a strided view is copied, in its order if that is NumPy's for a copy."""
     if t is not None and t.kind == "array" and not t.layout.is_dense:
-        return TensorType(t.dtype, t.shape)
+        plain = t.layout.zero or t.layout.order == tuple(range(t.ndim))
+        return TensorType(t.dtype, t.shape) if plain else TensorType(t.dtype, t.shape, "array", Layout(t.layout.order))
     return t
 
 
@@ -690,6 +691,9 @@ class Region:
                     fits = False
                     continue
                 joined = _dense(joined)
+                lies = t.kind == "array" and have is not None and not same_layout(t, have) and have.layout.is_dense
+                if lies and carried.read and carried.tree is None and self._may_peel():
+                    raise Changed(carried.name, t, x)  # from the second turn on it may lie in memory as here
                 if joined != t:
                     carried.types[k] = joined
                     fits = False

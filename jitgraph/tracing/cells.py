@@ -8,10 +8,12 @@ them. A container whose length, order or keys changed is no such thing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitgraph.records import dataclass
 from jitgraph.tracing.hidden import MISSING
+from jitgraph.tracing.rewrite import TRACER
 
 if TYPE_CHECKING:
     from jitgraph.tracing.outside import Outside
@@ -26,9 +28,13 @@ class Reached:
     is_object: bool = False
 
     def describe(self) -> str:
+        if type(self.holder) is CellType:
+            return f"the variable {self.text}"
         return f"an attribute of {self.text}" if self.is_object else f"the {type(self.holder).__name__} {self.text}"
 
     def cell(self, key: Any) -> Cell:
+        if type(self.holder) is CellType:
+            return Cell(self.holder, None, self.text)
         return Cell(self.holder, key, f"{self.text}.{key}" if self.is_object else f"{self.text}[{key!r}]")
 
 
@@ -37,7 +43,7 @@ class Cell:
     """One attribute or item.
 
     Attributes:
-        holder: a list, a dict, the `__dict__` of an object, or the record of an attribute from outside.
+        holder: a list, a dict, the `__dict__` of an object, the record of an attribute from outside, the cell of a closure.
         key: which item of it.
         text: what the user calls it.
         record: of an attribute from outside: its key in `Outside.attributes`.
@@ -53,10 +59,13 @@ class Cell:
         return id(self.holder), self.key
 
     def get(self) -> Any:
-        return self.holder[self.key]
+        return self.holder.cell_contents if type(self.holder) is CellType else self.holder[self.key]
 
     def set(self, value: Any) -> None:
-        self.holder[self.key] = value
+        if type(self.holder) is CellType:
+            self.holder.cell_contents = value
+        else:
+            self.holder[self.key] = value
 
 
 class Reshaped(Exception):  # noqa: N818  # an answer
@@ -74,7 +83,9 @@ class Snapshot:
     def __init__(self, outside: Outside, reached: Iterable[Reached], attribute: Callable[[Any, str], Any]) -> None:
         self.outside = outside
         self.attribute = attribute
-        self.containers = [(r, r.holder.copy()) for r in reached]
+        self.containers = [(r, _copy(r.holder)) for r in reached]
+        #: Variables of enclosing functions, by name.
+        self.variables = {r.text for r, _ in self.containers if type(r.holder) is CellType}
         self.known = {id(r.holder) for r, _ in self.containers}
         self.records = {key: record[0] for key, record in outside.attributes.items()}
 
@@ -98,6 +109,10 @@ class Snapshot:
             holder, kind = reached.holder, type(reached.holder)
             if kind is set:
                 fits = holder == copy
+            elif kind is CellType:
+                now = _copy(holder)
+                fits = len(now) == len(copy)
+                found += [reached.cell(None) for a, b in zip(now, copy, strict=False) if a is not b]
             elif kind is list:
                 fits = len(holder) == len(copy)
                 found += [reached.cell(k) for k, (a, b) in enumerate(zip(holder, copy, strict=False)) if a is not b]
@@ -123,6 +138,9 @@ class Snapshot:
             holder = reached.holder
             if type(holder) is list:
                 holder[:] = copy
+            elif type(holder) is CellType:
+                if copy:
+                    holder.cell_contents = copy[0]
             elif type(holder) is set:
                 if holder != copy:
                     holder.clear()
@@ -153,6 +171,16 @@ class Snapshot:
         return Cell(self.outside.attributes[cell.record], 0, cell.text, cell.record)
 
 
+def _copy(holder: Any) -> Any:
+    """The items of a container; of a cell a list of what it holds."""
+    if type(holder) is not CellType:
+        return holder.copy()
+    try:
+        return [holder.cell_contents]
+    except ValueError:
+        return []
+
+
 def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -> list[Reached]:
     """The lists, dicts, sets and objects of the trace that variables lead to, and all containers from outside.
 
@@ -164,6 +192,15 @@ def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -
 
     def visit(name: str, x: Any, depth: int) -> None:
         kind = type(x)
+        if depth < 0:
+            return
+        if kind is FunctionType:
+            for label, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
+                if label != TRACER and id(cell) not in seen and (content := _copy(cell)):
+                    seen.add(id(cell))
+                    found.append(Reached(label, cell))
+                    visit(label, content[0], depth - 1)
+            return
         if kind not in (list, dict, set, tuple):
             if id(x) in made and id(x) not in seen and type(own := getattr(x, "__dict__", None)) is dict:
                 seen.add(id(x))

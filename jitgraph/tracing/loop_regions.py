@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from jitgraph import errors
 from jitgraph.ir.dims import DimLike, floordiv, symbol
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
@@ -33,7 +34,7 @@ from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
 
 _ATTEMPTS = 8
-#: Most turns that are traced one by one because of what they change.
+#: Most turns that are traced one by one because no region can be made of them.
 MOST_TURNS = 64
 
 
@@ -169,7 +170,23 @@ class ForRegion(Region):
     def leave(self, names: dict[str, Any]) -> None:
         """End an attempt: another one, or the operator."""
         scope = caller_scope(names)
-        self._see_cells(scope)
+        try:
+            self._see_cells(scope)
+            self._leave(scope)
+        except errors.TraceError as error:
+            self._unroll(error)
+            raise
+
+    def _unroll(self, error: errors.TraceError) -> None:
+        """Perhaps the turns can be traced one by one: as many as the arguments say.
+
+        Raises:
+            Restart: they can, or will be found to be too many.
+        """
+        if self.key not in self.mode.unrolled and self.regions.is_countable(self.sequence.length):
+            raise Restart(unroll=(self.key, error)) from None
+
+    def _leave(self, scope: Scope) -> None:
         if self.tail is not None:
             self._end_tail(self.tail, scope)
             return
@@ -248,8 +265,6 @@ class ForRegion(Region):
         if not self.peeled and "attribute" in what and self.mode.can_rerun():
             self._peel(Changed(what, None, None))
             return
-        if self.regions.is_countable(self.sequence.length):
-            raise Restart(unroll=self.key)
         self.regions.fail_change(what)
 
     def _end_peeled(self, scope: Scope) -> None:
@@ -418,6 +433,8 @@ class ForRegion(Region):
         self.finished = False
 
     def caught(self, error: Exception) -> bool:
+        if isinstance(error, errors.TraceError):
+            self._unroll(error)
         return super().caught(error) if self.tail is None else self.tail.caught(error)
 
     def _may_skip(self) -> bool:
@@ -627,6 +644,8 @@ def loop(regions: Regions, iterable: Any, info: Any) -> Unrolled | ForRegion:
     if sequence is None:
         if type(iterable) is Poison:
             iterable.fail()
+        if regions.opened and hasattr(type(iterable), "__next__"):
+            regions.check_iterator(iterable)
         return Unrolled(iterable)
     key = regions.place_of()
     length, limit = sequence.length, regions.unroll_limit

@@ -136,7 +136,11 @@ class Operators(Members):
 
     def iterable(self, x: Any) -> Any:
         """What a comprehension or an unpacking goes through."""
-        return x if type(x) in PLAIN else entrust.iterable(self, x)
+        if type(x) in PLAIN:
+            return x
+        if self.regions.opened and hasattr(type(x), "__next__"):
+            self.regions.check_iterator(x)
+        return entrust.iterable(self, x)
 
     def unary(self, name: str, x: Any) -> Any:
         if self.mode.kinds and kinds.tag_of(self.mode, x):

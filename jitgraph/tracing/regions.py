@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import opcode
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -26,6 +26,10 @@ from jitgraph.tracing.iteration import Sequenced, any_traced
 from jitgraph.tracing.merging import Overlay, Scope
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison, unbound_text
+
+
+#: Deepest nesting of branches and loops: what goes deeper recurs without an end.
+_MOST_NESTED = 40
 
 
 @dataclass(slots=True)
@@ -110,6 +114,10 @@ class Regions:
 
     def open(self, block: Block, scope: Any) -> Opened:
         self.used = True
+        if len(self.opened) == _MOST_NESTED:
+            self.mode.fail(
+                "a function calls itself, and data decides when it ends", "write it as a loop, or use fallback='eager'."
+            )
         self.mode.blocks.append(block)
         self.builder.at_end(block)
         snapshot = Snapshot(self.outside, reached(self.outside, _variables(scope), self.made), self.attribute)
@@ -134,7 +142,19 @@ class Regions:
             if not is_seen or not any(r.holder is owner.__dict__ for r, _ in self.opened[-1].snapshot.containers):
                 self.fail_change(f"the attribute {name} of a {type(owner).__name__}")
 
-    def check_variables(self, opened: Opened, now: Any, assigned: Sequence[str]) -> None:
+    def check_iterator(self, x: Any) -> None:
+        """An iterator may be advanced in the region that made it.
+
+        Raises:
+            TraceError: it comes from around.
+        """
+        for opened in self.opened:
+            for name, value in _variables(opened.scope).items():
+                inner = value if type(value) in (list, tuple) else (value,)
+                if any(i is x for i in inner):
+                    self.fail_change(f"the iterator {name}")
+
+    def check_variables(self, opened: Opened, now: Any, assigned: Collection[str]) -> None:
         """Variables that the statement itself does not assign are as they were.
 
         Raises:
@@ -142,6 +162,7 @@ class Regions:
         """
         before = opened.scope
         if isinstance(before, Scope) and isinstance(now, Scope):
+            assigned = {*assigned, *opened.snapshot.variables}
             for name, value in now.locals.items():
                 if before.locals.get(name, value) is not value and name not in assigned and not name.startswith("_jg_"):
                     self.fail_change(f"the variable {name}")
@@ -327,7 +348,7 @@ class Regions:
     def is_countable(self, trips: DimLike) -> bool:
         """Whether the number of turns follows from the sizes of arguments and from integers among them."""
         known = self.builder.graph.symbols
-        return self.depth == 0 and all(
+        return all(
             s.origin == "arg" or (s.origin == "value" and s.arg >= 0) for s in [known[name] for name in symbols(trips)]
         )
 

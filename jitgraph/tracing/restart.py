@@ -13,7 +13,7 @@ class Restart(BaseException):  # no error: the trace begins anew, knowing more; 
         lift: path of a Python number outside that the function also stores: a hidden argument instead of a guard.
         fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
         settle: a branch (see `Regions.settled`) whose sides do not fit one graph: one of them is assumed.
-        unroll: the place of a loop whose body changes Python objects in a way that no region can: its turns are traced.
+        unroll: the place of a loop that no region can be made of, whose turns are traced one by one, and the error.
         lifts: an array that NumPy made of static values is written in a loop or branch: such arrays are traced.
     """
 

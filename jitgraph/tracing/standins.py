@@ -214,6 +214,10 @@ class Tracer(Operators):
 
     def _call_opaque(self, f: Any, args: Any, kwargs: Any) -> Any:
         """A function of C, of the standard library or of NumPy, called as it stands."""
+        if self.regions.opened:
+            for x in (getattr(f, "__self__", None), *args):
+                if hasattr(type(x), "__next__"):
+                    self.regions.check_iterator(x)
         drawn = effects.bound(f)
         if drawn is not None:
             return effects.draw(self, *drawn, args, kwargs)

@@ -11,7 +11,7 @@ from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply, lift, mode_of, plain, require_output
+from jitgraph.tensor import Tensor, apply, lift, mode_of, plain, require_output, wrap
 from jitgraph.xp.complexes import imag_of, real_of
 from jitgraph.xp.core import (
     EXPORTS,
@@ -111,8 +111,25 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     exact = signature is None and record in ("eq", "ne", "lt", "le", "gt", "ge")  # also of Python ints of any size
     if signature is not None or (casting != "same_kind" and not exact):
         values = with_loop(ufunc, values, signature, casting)
-    result = np_kind(_apply_record(record, values, kwargs.get("where", True)))
+    product = _single_product(record, values, out, kwargs.get("where", True))
+    result = np_kind(_apply_record(record, values, kwargs.get("where", True)) if product is None else product)
     return ufunc_result(result, out, kwargs)
+
+
+def _single_product(record: str, values: Sequence[Any], out: Any, where: Any) -> Tensor | None:
+    """A complex product of one element that goes through NumPy's iterator for the sake of `out` or `where`, else None."""
+    if record not in ("mul", "square") or (type(out) is not Tensor and where is True):
+        return None
+    mode = mode_of((*values, out))
+    lifted = [lift(mode, v) for v in values] if isinstance(mode, TraceMode) else []
+    if not isinstance(mode, TraceMode) or not mode.is_single_product(lifted):
+        return None
+    rank = max(v.type.ndim for v in lifted)
+    if where is True and out.type.ndim == rank and out.type.dtype.isnative:
+        if not any(type(v) is Tensor and v._storage is out._storage for v in values):
+            return None
+    first, *rest = [mode.native(v) for v in lifted]
+    return wrap(mode, mode.single_product(first, *(rest or [first])))
 
 
 #: Records that compute scalars of these kinds in another way than NumPy's loops, which a call of the ufunc runs.

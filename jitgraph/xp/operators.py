@@ -543,7 +543,9 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
     if x.type.kind != "array":
         return binary(name, x, other)
     require_output(x)
-    result = binary(name, x, other)
+    result = _single_in_place(name, x, other)
+    if result is None:
+        result = binary(name, x, other)
     if len(result.type.shape) > len(x.type.shape):
         raise errors.ShapeError(
             errors.describe(
@@ -554,6 +556,21 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
         )
     assign(x, result, "same_kind")
     return x
+
+
+def _single_in_place(name: str, x: Tensor, other: Any) -> Tensor | None:
+    """`x *= other` and `x **= 2` of one complex element, for which NumPy takes an iterator; None: not such a product."""
+    mode = x._storage.mode
+    if not isinstance(mode, TraceMode) or x.type.dtype.kind != "c" or any(d != 1 for d in x.type.shape):
+        return None
+    if name == "pow" and type(other) in (int, float) and other == 2:
+        other = x
+    elif name != "mul":
+        return None
+    values = [lift(mode, x), lift(mode, operand(other))]
+    if values[1].type.kind == "py_int" or not mode.is_single_product(values):
+        return None
+    return wrap(mode, mode.single_product(*map(mode.native, values)))
 
 
 def compare_dims(mode: Any, pick: str, items: list[DimLike]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgraph import errors
+from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
@@ -181,6 +181,10 @@ def reduce_with(
     if initial is None and mask is None and additive and final.kind in "fc" and kept is None:
         attrs.update(function="add" if record == "reduce_sum" else "mul", by_numpy=True, bare=True)
         return deliver(apply(R("fold"), converted(x, final), **attrs), out, "unsafe")
+    if mask is not None and record == "reduce_prod" and (final.kind == "c" or final == dtypes.F16):
+        # a factor of 1 changes complex numbers that are not finite, and where float16 is rounded
+        operands = [converted(x, final), first if first is not None else final.type(1), mask]
+        return deliver(apply(R("fold"), *operands, function="mul", **attrs), out, "unsafe")
     if kept is not None:
         operands = [converted(x, final), first if first is not None else final.type(ufunc.identity)]
         operands += [mask] if mask is not None else []

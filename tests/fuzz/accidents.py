@@ -1,17 +1,16 @@
 """What NumPy does by accident, and so is not drawn: a program is run with its products and writes watched.
 
-- The last bit of complex products of one element that go through an iterator with strides of zero: in place, into
-  `out=`, or cast on the way in two axes and more (docs/numerics.md).
-- The last bit of complex64 products in place over reversed axes (docs/numerics.md).
+- The last bit of complex64 products in place over reversed axes, and of one reversed element (docs/numerics.md).
 - Values of a masked write that lie in the array that is written: NumPy reads some of them after it overwrote them.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,7 +33,7 @@ class _Watched(ast.NodeTransformer):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        target = ast.parse(ast.unparse(node.target), mode="eval").body
+        target = _read(node.target)
         self.generic_visit(node)
         if isinstance(node.op, ast.Mult | ast.Pow):
             return [ast.Expr(_call("in_place", target)), node]
@@ -44,11 +43,20 @@ class _Watched(ast.NodeTransformer):
         (target,) = node.targets
         self.generic_visit(node)
         if isinstance(target, ast.Subscript):
-            read = ast.parse(ast.unparse(target), mode="eval").body
-            assert isinstance(read, ast.Subscript)
+            read = _read(target)
             index = ast.Subscript(_watcher("index"), read.slice, ast.Load())
             return [ast.Expr(_call("masked", read.value, index, node.value)), node]
         return node
+
+
+_Target = TypeVar("_Target", bound=ast.expr)
+
+
+def _read(target: _Target) -> _Target:
+    """What is written, as an expression."""
+    made = copy.deepcopy(target)
+    made.ctx = ast.Load()  # type: ignore[attr-defined]
+    return made
 
 
 def _watcher(name: str) -> ast.expr:
@@ -59,25 +67,19 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(_watcher(name), list(arguments), [])
 
 
-def _one_complex(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype.kind == "c" and x.size == 1
-
-
-def _cast(x: Any, dtype: np.dtype) -> bool:
-    return isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "c" and x.dtype != dtype
+def _reversed(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype == np.complex64 and min(x.strides, default=0) < 0
 
 
 def check_product(result: Any, *operands: Any) -> None:
-    """Refuse products of one element whose complex operands are cast."""
-    if _one_complex(result) and any(_cast(x, result.dtype) for x in operands):
-        raise Refused("a complex product of one element, cast on the way")
+    """Refuse products of one element that lies reversed."""
+    if np.size(result) == 1 and any(_reversed(x) for x in operands):
+        raise Refused("a complex64 product of one element in a reversed array")
 
 
 def check_target(x: Any) -> None:
     """Refuse an array into which a complex product is written."""
-    if _one_complex(x):
-        raise Refused("a complex product of one element in place")
-    if isinstance(x, np.ndarray) and x.dtype.kind == "c" and x.dtype.itemsize == 8 and min(x.strides, default=0) < 0:
+    if _reversed(x):
         raise Refused("a complex64 product in place over reversed axes")
 
 

@@ -226,7 +226,7 @@ def test_programs_that_failed(name: str) -> None:
     ],
 )
 def test_what_no_graph_can_say_is_refused(lines: list[str], text: str) -> None:
-    sizes = {"n": 12, "m": 4}
+    sizes = {"n": 80, "m": 4}  # more turns than are traced one by one
     program = Fuzzed(1, [_F, Argument("int", seed=1)], lines, [sizes], "v * 1")
     with pytest.raises(Unsupported, match=text):
         check(program)

@@ -441,3 +441,35 @@ def test_the_test_of_a_while_holds_in_its_body() -> None:
           return %r
         }""",
     )
+
+
+def test_two_names_of_one_value_are_equal_from_where_both_are_known() -> None:
+    check_pass(
+        conditions,
+        """
+        graph @f(%x: f64[n], %m: py_int) -> (py_bool, py_bool, py_bool) where n >= 0, n != 1, value k, value h >= 0 {
+          %zero = constant {value = 0} : py_int
+          bind %m {symbol = k}
+          %a = ge %m, %zero : py_bool
+          check %a {order = 1, site = 0 ValueError "no"}
+          bind %m {symbol = h}
+          %d = dim {value = h} : py_int
+          %e = lt %m, %d : py_bool
+          %b = ge %m, %zero : py_bool
+          return %a, %e, %b
+        }""",
+        """
+        graph @f(%x: f64[n], %m: py_int) -> (py_bool, py_bool, py_bool) where n >= 0, n != 1, value k, value h >= 0 {
+          %zero = constant {value = 0} : py_int
+          bind %m {symbol = k}
+          %a = ge %m, %zero : py_bool
+          check %a {order = 1, site = 0 ValueError "no"}
+          bind %m {symbol = h}
+          %d = dim {value = h} : py_int
+          %e = constant {value = false} : py_bool
+          %b = constant {value = true} : py_bool
+          %yes = constant {value = true} : py_bool
+          return %yes, %e, %b
+        }""",
+        evaluate=False,
+    )

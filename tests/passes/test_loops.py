@@ -191,7 +191,7 @@ def test_a_value_that_was_bound_is_its_symbol() -> None:
           bind %b {symbol = h}
           %c = dim {value = h + 1} : py_int
           %d = dim {value = h} : py_int
-          %e = constant {value = false} : py_bool
+          %e = lt %m, %d : py_bool
           return %c, %e
         }""",
         evaluate=False,

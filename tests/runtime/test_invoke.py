@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jitgraph import target
-from jitgraph.abi import Interface
+from jitgraph.abi import CONTEXT_HEAP, Interface
 from jitgraph.codegen.interface import interface_of
 from jitgraph.codegen.llvm import emit_program
 from jitgraph.errors import DTypeError, InternalError, ShapeError
@@ -180,10 +180,10 @@ def test_scratch_heap_and_large_row_buffers() -> None:
         for length in (0, 5, 64):
             a = RNG.standard_normal(length)
             check(p, [a], [out], [a + 1], run=run)
-        assert not any(frame.allocated for frame in run.pool)
+        assert not any(frame.context[CONTEXT_HEAP // 8] for frame in run.pool)
 
 
-def test_row_buffer_in_a_loop_is_allocated_once() -> None:
+def test_row_buffer_in_a_loop_is_allocated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of unknown size inside the row loop: one allocation for all rows."""
     x, out, row = array("x", F64, n, m), array("out", F64, n, m), array("row", F64, m)
     inner: list[L.Stmt] = [
@@ -197,20 +197,33 @@ def test_row_buffer_in_a_loop_is_allocated_once() -> None:
     check(p, [a], [out], [a[:, ::-1].copy()], run=run)
     frame = run.prepare([a])
     assert frame is not None
-    calls = []
-    keep, invoke._frames[frame.address].allocated = frame.allocated, _Counting(calls)
+    freed: list[int] = []
+    release = invoke.release
+    monkeypatch.setattr(invoke, "release", lambda context: freed.append(release(context)))
     run.run(frame)
-    assert len(calls) == 1
-    assert keep == {}
+    assert freed == [1]
 
 
-class _Counting(dict):  # type: ignore[type-arg]
-    def __init__(self, calls: list[int]) -> None:
-        self.calls = calls
-
-    def __setitem__(self, key: int, value: object) -> None:
-        self.calls.append(key)
-        super().__setitem__(key, value)
+def test_heap_of_a_call_that_fails_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn takes a block and frees every second one; a check then ends the call."""
+    keep, drop = array("keep", F64, symbol("n")), array("drop", F64, symbol("n"))
+    body: list[L.Stmt] = [
+        L.Alloc(keep, "heap"),
+        L.Alloc(drop, "heap"),
+        L.Free(drop),
+        L.DimValue(var("i", I64), symbol("i")),
+        let("low", "cmp", var("i", I64), L.Const(4, I64), attr="lt", dtype=B),
+        L.Check(var("low", B), 0, ()),
+    ]
+    p = program([L.For("i", 0, 9, body)], [array("x", F64, n)], [], dims=[("n", 0, 0)])
+    p.sites.append(Site("ValueError", "too far"))
+    run = executable(p, 1, [])
+    freed: list[int] = []
+    release = invoke.release
+    monkeypatch.setattr(invoke, "release", lambda context: freed.append(release(context)))
+    with pytest.raises(ValueError, match="too far"):
+        run(np.zeros(3))
+    assert freed == [5]
 
 
 def test_no_memory_raises() -> None:
