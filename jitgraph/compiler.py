@@ -129,7 +129,7 @@ class Stages:
 
     def program(self) -> Program:
         if self._program is None:
-            self._program = generator().schedule.optimise(generator().lower.lower(self.final()))
+            self._program = generator().lower.lower(self.final(), generator().schedule.optimise)
         return self._program
 
     def llvm(self) -> str:

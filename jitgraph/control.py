@@ -528,12 +528,12 @@ def tree_scan(
     moved = [_along(x, axis, reverse) for x in copies]
     size = trips_of(what, pytree.unflatten(tree, moved), None)
 
-    def combine(left: int, right: int, count: Any) -> None:
-        step = right - left << 1
-        ends = [slice(start, step * (count - 1) + start + 1, step) for start in (left, right)]
-        first, second = ([x[part] for x in moved] for part in ends)
-        given = pytree.unflatten(tree, second)
-        answer = call(pytree.unflatten(tree, first), given)
+    def combine(first: int, distance: int) -> None:
+        """Every other element from `first` on, as many as have a partner that far behind them, and these partners."""
+        parts = slice(first, size - distance, 2 * distance), slice(first + distance, None, 2 * distance)
+        left, right = ([x[part] for x in moved] for part in parts)
+        given = pytree.unflatten(tree, right)
+        answer = call(pytree.unflatten(tree, left), given)
         found = difference("elems", given, answer, lambda a, b: _fits(a, b) and _fits(b, a))
         if found is not None:
             raise errors.StateTypeError(
@@ -545,16 +545,16 @@ def tree_scan(
                 )
             )
         for x, part in zip(moved, pytree.flatten(answer)[0], strict=True):
-            x[ends[1]] = part
+            x[parts[1]] = part
 
     d = 1
     while is_at_least(size, 2 * d):
-        combine(d - 1, 2 * d - 1, size // (2 * d))
+        combine(d - 1, d)
         d *= 2
     while d > 1:
         d //= 2
         if is_at_least(size, 3 * d):
-            combine(2 * d - 1, 3 * d - 1, (size - d) // (2 * d))
+            combine(2 * d - 1, d)
     return pytree.unflatten(tree, copies)
 
 

@@ -136,7 +136,7 @@ class TraceMode:
         return all(d == 1 for v in values for d in v.type.shape) and any(v.type.kind == "array" for v in values)
 
     def single_product(self, a: Any, b: Any) -> Value:
-        """The product of arrays of one element as NumPy multiplies scalars: an array of as many axes as the wider one."""
+        """The product of arrays of one element as NumPy multiplies scalars: an array of the wider one's shape."""
         shape = max((v.type.shape for v in (a, b)), key=len)
         numbers = []
         for v in (a, b):

@@ -34,7 +34,7 @@ from jitgraph.codegen.lower_values import Evaluator, Place, finish_kernel, origi
 from jitgraph.codegen.lower_views import Memory, dense_strides, layout_strides, reshape_memory
 from jitgraph.codegen.memory import plan_memory
 from jitgraph.errors import InternalError
-from jitgraph.ir.dims import symbol, symbols
+from jitgraph.ir.dims import Facts, symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.transform import ops_for_checks
@@ -43,13 +43,20 @@ from jitgraph.ir.types import Shape
 __all__ = ["lower"]
 
 
-def lower(graph: Graph) -> Program:
+def lower(graph: Graph, optimise: Callable[[Program, Facts], Program] | None = None) -> Program:
     """The loop program of a graph that all passes have run on.
+
+    Args:
+        optimise: what to make of it before its temporaries get their memory.
 
     Raises:
         InternalError: an op is left that has no lowering.
     """
-    return Lowering(graph).program()
+    program = Lowering(graph).program()
+    if optimise is not None:
+        program = optimise(program, graph.facts)
+    program.scratch_bytes = plan_memory(program.entry, [name for name, _, _ in program.dims], graph.facts)
+    return program
 
 
 class Lowering:
@@ -84,7 +91,6 @@ class Lowering:
         for slot, arg in enumerate(g.args):
             self.places[arg] = self._argument(slot, arg)
         self.block(g.body)
-        scratch = plan_memory(self.frame.body, self.known, g.facts)
         result_dims = [
             v.type.shape if v.type.kind == "array" and self.is_known(v.type.shape) else None
             for v in self.returned.operands[: self.fresh]
@@ -98,7 +104,7 @@ class Lowering:
             [(s.name, s.arg, s.axis) for s in g.symbols.values() if s.origin == "arg"],
             [(guard.relation, guard.left, guard.right) for guard in g.guards],
             result_dims,
-            scratch,
+            0,
             list(g.sites),
             tables=[(b, np.ascontiguousarray(op.attrs["value"])) for op, b in self.tables.items()],
             fast_math=g.fast_math,

@@ -307,10 +307,18 @@ class _Parser:
         self.expect(":")
         self.define(name, block.add_arg(self.type()))
 
+    def label(self) -> bool:
+        """What stands in front of a further region: `else`, `do` or `case 3`."""
+        if self.accept("case"):
+            self.accept("-")
+            self.advance()
+            return True
+        return self.accept("else") or self.accept("do")
+
     def region(self) -> Block:
         block = Block()
-        self.expect("(")
-        self.listed(")", lambda: self.block_arg(block))
+        if self.accept("("):
+            self.listed(")", lambda: self.block_arg(block))
         self.body(block)
         return block
 
@@ -369,8 +377,8 @@ class _Parser:
         loc = self.place()
         for index, site, placed in sites:
             self.add_site(index, site if placed or loc is None else Site(site.error, site.message, loc))
-        regions = []
-        while self.ahead == "(":
+        regions: list[Block] = []
+        while self.ahead == "(" or (regions and self.label()):
             regions.append(self.region())
         op = block.append(Op(defn, operands, types, attrs, regions, loc))
         for result_name, value in zip(names, op.results, strict=True):

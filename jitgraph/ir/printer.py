@@ -225,9 +225,10 @@ class _Printer:
         if not regions:
             self.lines.append(text)
             return
-        for region in regions:
+        for k, region in enumerate(regions):
             self.line_of[region] = len(self.lines)
-            self.lines.append(f"{text} ({self.block_args(region.args)}) {{")
+            head = f"({self.block_args(region.args)}) " if region.args or not k else ""
+            self.lines.append(f"{text} {_label(op, k)}{head}{{")
             for inner in region.ops():
                 self.op(inner, indent + "  ")
             text = indent + "}"
@@ -291,6 +292,16 @@ class _Printer:
             if i not in self.named_sites:
                 self.lines.append(f"site {i} {self.site(site, None)}")
         return "\n".join(self.lines) + "\n"
+
+
+def _label(op: Op, k: int) -> str:
+    """What region `k` of an op is called, in front of it."""
+    if not k:
+        return ""
+    if op.name == "switch":
+        cases = op.attrs["cases"]
+        return f"case {cases[k]} " if k < len(cases) else "else "
+    return "else " if op.name == "cond" else "do "
 
 
 def first_places(types: Sequence[TensorType]) -> Mapping[str, tuple[int, int]]:

@@ -20,6 +20,7 @@ from jitgraph.ops.families import (
     has_half,
     loop_dtypes,
     newaxis_map,
+    product,
     shape_of,
 )
 
@@ -133,6 +134,52 @@ define(
         b.reduce_sum(b.mul(ct, x), axes=tuple(range(len(shape_of(x)))), keepdims=False),
     ),
     jvp=_scaled_jvp,
+    traits=frozenset({Trait.PURE, Trait.OPAQUE}),
+    arity=2,
+    by_numpy=lambda types: True,
+)
+
+
+def _dot_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    """(..., k) and (..., k, m) give (..., ..., m) in C order."""
+    a, b = types
+    dtype = loop_dtypes("matmul", np.matmul, tuple(dtype_code(t) for t in types))[-1]
+    at = max(b.ndim - 2, 0)
+    if a.shape[-1] != b.shape[at]:
+        raise ShapeError(f"dot: inner sizes differ: {a.shape[-1]} and {b.shape[at]}")
+    shape = (*a.shape[:-1], *b.shape[:at], *b.shape[at + 1 :])
+    return Signature((dtype, dtype), (TensorType(dtype, shape),))
+
+
+def _dot_vjp(b: Any, ct: Any, y: Any, p: Any, q: Any) -> tuple[Any, Any]:
+    """da = ct b^T, db = a^T ct, of matrices: a row for the axes of `a` that stay, a column for those of `b`."""
+    left, right = shape_of(p), shape_of(q)
+    at = max(len(right) - 2, 0)
+    order = [at, *(k for k in range(len(right)) if k != at)]
+    inner, rest = right[at], tuple(right[k] for k in order[1:])
+    rows, columns = product(left[:-1]), product(rest)
+    matrix = b.reshape(ct, shape=(rows, columns))
+    ahead = b.reshape(b.view(q, map=IndexMap.permute(right, order)), shape=(inner, columns))
+    dp = b.reshape(b.matmul(matrix, _swapped(b, ahead)), shape=left)
+    dq = b.reshape(b.matmul(_swapped(b, b.reshape(p, shape=(rows, inner))), matrix), shape=(inner, *rest))
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return dp, b.view(dq, map=IndexMap.permute((inner, *rest), back))
+
+
+def _dot_jvp(b: Any, tangents: Any, y: Any, p: Any, q: Any) -> Any:
+    tp, tq = tangents
+    parts = [b.dot(tp, q)] if tp is not None else []
+    parts += [b.dot(p, tq)] if tq is not None else []
+    return parts[0] if len(parts) == 1 else b.add(*parts)
+
+
+define(
+    "dot",
+    "`np.dot` of floats in more than two axes: one product of vectors by BLAS for each element.",
+    _dot_infer,
+    lambda a, b: np.dot(a, b),  # noqa: PLW0108  # its parameters are looked at
+    vjp=_dot_vjp,
+    jvp=_dot_jvp,
     traits=frozenset({Trait.PURE, Trait.OPAQUE}),
     arity=2,
     by_numpy=lambda types: True,

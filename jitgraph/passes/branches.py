@@ -16,6 +16,7 @@ from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.rewrite import constant_number, replace_value, starts_storage
+from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.transform import inline
 from jitgraph.ir.types import TensorType
 from jitgraph.passes.cse import attr_key, op_key
@@ -70,7 +71,10 @@ class _Branches:
             if not o.result.type.ndim or not o.defn.has(Trait.ELEMENTWISE):
                 continue
             for one, end in ((o, then.terminator), (twins[o], other.terminator)):
-                if any(user is not end and (user in alone or user not in self.paired) for user in one.result.users()):
+                if any(
+                    user is not end and UPDATES.get(user.name) != i and (user in alone or user not in self.paired)
+                    for user, i in one.result.uses
+                ):
                     alone.update((o, twins[o]))
         changed = False
         for o in moved:
@@ -313,10 +317,16 @@ def _interchangeable(op: Op, twin: Op, cond: Op) -> bool:
         if a.type != b.type:
             return False
         if starts_storage(a) or starts_storage(b):
-            places = [
-                {i if user is region.terminator else -1 for user, i in value.uses}
-                for value, region in zip((a, b), cond.regions, strict=True)
-            ]
-            if places[0] != places[1] or -1 in places[0] or len(places[0]) != 1:
+            places = [_storage_uses(v, region) for v, region in zip((a, b), cond.regions, strict=True)]
+            if places[0] != places[1] or len(places[0]) != 1:
                 return False
     return True
+
+
+def _storage_uses(value: Value, region: Block) -> list[int]:
+    """As which results of the branch a storage that begins at `value` is given; -1 for an update of it."""
+    return [
+        i if user is region.terminator else -1
+        for user, i in value.uses
+        if user is region.terminator or UPDATES.get(user.name) == i or user.regions
+    ]

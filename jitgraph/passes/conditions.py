@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from jitgraph import dtypes
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, DimLike, as_symbol, symbol
 from jitgraph.ir.graph import Block, Graph, Op, Value
@@ -48,6 +49,7 @@ class _Walk:
         known: bools.
         relations: comparisons.
         facts: the number of facts of sizes that hold here only.
+        numbers: of integers that are no sizes.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -58,6 +60,7 @@ class _Walk:
         self.relations: dict[_Relation, bool] = {}
         self.undo: list[Callable[[], object]] = []
         self.facts = 0
+        self.numbers: dict[Value, int] = {}
         self.changed = False
 
     def block(self, block: Block) -> bool:
@@ -70,7 +73,7 @@ class _Walk:
     def one(self, op: Op) -> None:
         name = op.name
         if name == "bind":
-            size = self.sizes.of(op.operands[0])
+            size = self.size(op.operands[0])
             if size is not None:  # two names of one value
                 self.fact(size - symbol(op.attrs["symbol"]))
                 self.fact(symbol(op.attrs["symbol"]) - size)
@@ -82,7 +85,7 @@ class _Walk:
             return
         for i, value in enumerate(op.operands):
             truth = self.known.get(value)
-            if truth is None and i == 0 and self.facts and name in ("cond", "check", "where"):
+            if truth is None and i == 0 and name in ("cond", "check", "where") and not _is_constant(value):
                 truth = self.here(value)
             if truth is not None:
                 op.set_operand(i, self.constant(op, value, truth))
@@ -93,6 +96,9 @@ class _Walk:
         elif name == "cond":
             self.side(op.regions[0], op.operands[0], True)
             self.side(op.regions[1], op.operands[0], False)
+        elif name == "switch":
+            for region, case in zip(op.regions, (*op.attrs["cases"], None), strict=True):
+                self.case(region, op.operands[0], case)
         elif name == "while":
             self.block(op.regions[0])
             start = len(self.undo)
@@ -111,12 +117,49 @@ class _Walk:
         if isinstance(step, int):
             self.fact(upper - lower - 1 if step > 0 else lower - upper - 1)
 
-    def here(self, value: Value) -> bool | None:
-        """A comparison that stands further out and is known in this block."""
+    def here(self, value: Value, depth: int = 4) -> bool | None:
+        """A condition that stands further out, as far as it is known in this block."""
+        known, op = self.value(value), value.producer
+        if known is not None or op is None or not depth:
+            return known
+        if op.name in COMPARISONS:
+            return self.compare(op)
+        if op.name in _LOGIC:
+            return _logic(op.name, [self.here(v, depth - 1) for v in op.operands])
+        return None
+
+    def compare(self, op: Op) -> bool | None:
+        known = self.relations.get((op.name, op.operands[0], op.operands[1]))
+        if known is not None or not self.facts:
+            return self.sizes.compare(op) if known is None else known
+        a, b = self.size(op.operands[0]), self.size(op.operands[1])
+        if a is None or b is None or (isinstance(a, int) and isinstance(b, int)):
+            return None
+        return self.sizes.decide(op.name, a, b)
+
+    def case(self, region: Block, value: Value, case: int | None) -> None:
+        start = len(self.undo)
+        size = self.size(value)
+        if case is not None and size is not None:
+            for d in _gaps("eq", size, case):
+                self.fact(d)
+        self.block(region)
+        self.forget(start)
+
+    def size(self, value: Value, depth: int = 3) -> DimLike | None:
+        """The size of an integer, or one that stands for what is not known of it, for proofs in this walk."""
+        known = self.sizes.of(value)
+        if known is not None or value.type.dtype != dtypes.I64 or value.type.ndim:
+            return known
         op = value.producer
-        while op is not None and op.name == "as_kind":
-            op = op.operands[0].producer
-        return self.sizes.compare(op) if op is not None and op.name in COMPARISONS else None
+        if op is not None and op.name == "as_kind":
+            return self.size(op.operands[0], depth)
+        if op is not None and depth and op.name in ("add", "sub") and value.type.kind == "py_int":
+            a, b = (self.size(v, depth - 1) for v in op.operands)
+            if a is not None and b is not None:
+                return a + b if op.name == "add" else a - b
+        number = self.numbers.setdefault(value, len(self.numbers))
+        return symbol(f"%{number}")
 
     def side(self, region: Block, predicate: Value, truth: bool) -> None:
         start = len(self.undo)
@@ -158,23 +201,9 @@ class _Walk:
         return True
 
     def truth(self, op: Op) -> bool | None:
-        name = op.name
-        if name in COMPARISONS:
-            left, right = op.operands
-            known = self.relations.get((name, left, right))
-            return self.sizes.compare(op) if known is None else known
-        if name not in _LOGIC:
-            return None
-        values = [self.value(v) for v in op.operands]
-        if name == "as_kind":
-            return values[0]
-        if name in _NOT and values[0] is not None:
-            return not values[0]
-        if name in _AND:
-            return False if False in values else True if all(values) else None
-        if name in _OR:
-            return True if True in values else False if None not in values else None
-        return None
+        if op.name in COMPARISONS:
+            return self.compare(op)
+        return _logic(op.name, [self.value(v) for v in op.operands]) if op.name in _LOGIC else None
 
     def value(self, value: Value) -> bool | None:
         known = self.known.get(value)
@@ -196,7 +225,7 @@ class _Walk:
         if value in self.known or value.type.ndim:
             return
         op = value.producer
-        if op is not None and op.name == "constant":
+        if _is_constant(value):
             return
         self.known[value] = truth
         self.undo.append(lambda: self.known.pop(value))
@@ -222,7 +251,7 @@ class _Walk:
                 self.relate((relation, left, right), answer)
                 self.relate((_SWAPPED[relation], right, left), answer)
         if truth and total:
-            a, b = self.sizes.of(left), self.sizes.of(right)
+            a, b = self.size(left), self.size(right)
             if a is not None and b is not None:
                 for d in _gaps(name, a, b):
                     self.fact(d)
@@ -263,6 +292,21 @@ def _gaps(name: str, a: DimLike, b: DimLike) -> Iterator[DimLike]:
         yield b - a - (name == "lt")
     if name in ("gt", "ge", "eq"):
         yield a - b - (name == "gt")
+
+
+def _logic(name: str, values: list[bool | None]) -> bool | None:
+    """What a logical operator gives for bools of which some are known."""
+    if name == "as_kind":
+        return values[0]
+    if name in _NOT:
+        return None if values[0] is None else not values[0]
+    if name in _AND:
+        return False if False in values else True if None not in values else None
+    return True if True in values else False if None not in values else None
+
+
+def _is_constant(value: Value) -> bool:
+    return value.producer is not None and value.producer.name == "constant"
 
 
 def _visible(value: Value, test: Block) -> bool:

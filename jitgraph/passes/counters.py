@@ -10,7 +10,7 @@ from __future__ import annotations
 from jitgraph import dtypes
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.graph import Graph, Op, Value
-from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.opdef import BRANCHES, REGISTRY
 from jitgraph.ir.rewrite import constant_number, replace_value
 from jitgraph.ir.types import python_type
 from jitgraph.passes.sizes import FAR, SMALL, fits
@@ -88,7 +88,7 @@ class _Counting:
             return [] if fits(self.graph, op.attrs["value"], self.loops) else None
         if name in ("for", "while"):
             return [op.operands[value.index], op.regions[-1].terminator.operands[value.index]]
-        if name == "cond":
+        if name in BRANCHES:
             return [region.terminator.operands[value.index] for region in op.regions]
         if name in _KEEP:
             return [op.operands[k] for k in _KEEP[name]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.ir.builder import Builder, constant_type
-from jitgraph.ir.dims import Dim, DimLike, symbols
+from jitgraph.ir.dims import Dim, DimLike, floordiv, mod, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.interpret import as_kind
 from jitgraph.ir.opdef import REGISTRY, Trait
@@ -22,7 +22,8 @@ from jitgraph.passes.sizes import COMPARISONS, Sizes, fits
 #: Results with more elements stay code: a table in the object costs more than computing them.
 MAX_ELEMENTS = 64
 _STRUCTURED = frozenset(["view", "write", "reshape", "full", "iota", "copy", "constant", "dim"])
-_POLYNOMIAL = frozenset(["add", "sub", "mul"])
+_ROUNDED = frozenset(["floordiv", "mod", "shift_right"])
+_POLYNOMIAL = frozenset(["add", "sub", "mul", *_ROUNDED])
 _OVERFLOWS = frozenset(["add_overflows", "sub_overflows", "mul_overflows"])
 
 
@@ -155,14 +156,19 @@ class _Folder:
         return fits(self.graph, total, self.loops) and self.constant(op, False)
 
     def polynomial(self, op: Op) -> bool:
-        """dim(a) + dim(b) = dim(a + b), likewise - and *: sizes are exact modulo 2**64, as int64 is."""
+        """dim(a) + dim(b) = dim(a + b), likewise -, *, // and %: sizes are exact modulo 2**64, as int64 is."""
         t = op.result.type
         if t.ndim or t.dtype != dtypes.I64:
             return False
         a, b = map(self.sizes.exact, op.operands)
         if a is None or b is None or (isinstance(a, int) and isinstance(b, int)):
             return False
-        value = a + b if op.name == "add" else a - b if op.name == "sub" else a * b
+        if op.name in _ROUNDED:
+            if not isinstance(b, int) or not 0 < b < 32:
+                return False
+            value = mod(a, b) if op.name == "mod" else floordiv(a, b if op.name == "floordiv" else 2**b)
+        else:
+            value = a + b if op.name == "add" else a - b if op.name == "sub" else a * b
         self.dim(op, value)
         return True
 
@@ -240,7 +246,7 @@ class _Folder:
 
 
 def _typed(value: Any, t: TensorType) -> Any:
-    """A constant as what it is computed as: NumPy's arrays, its scalars and Python's complex numbers have bits of their own.
+    """A constant as it is computed: arrays, NumPy's scalars and Python's complex numbers have bits of their own.
 
     Python's unbounded integers cannot leak in.
     """

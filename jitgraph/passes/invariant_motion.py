@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
-from jitgraph.ir.opdef import Trait
+from jitgraph.ir.opdef import BRANCHES, Trait
 from jitgraph.ir.rewrite import starts_storage
 from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.transform import bound_symbols, op_symbols
@@ -20,18 +20,32 @@ def invariant_motion(graph: Graph) -> bool:
     same turn: in front of the check it may leave its base. A check of what does not change moves too if it is the
     first effect of a turn: in front of the loop it holds if the loop makes no turn.
     """
-    return _Motion(graph).block(graph.body)
+    motion = _Motion(graph)
+    changed = motion.block(graph.body)
+    motion.renumber()
+    return changed
 
 
 def hoist_from(graph: Graph, loop: Op) -> bool:
     """Move what is invariant in a loop in front of it."""
-    return _Motion(graph).loop(loop)
+    motion = _Motion(graph)
+    changed = motion.loop(loop)
+    motion.renumber()
+    return changed
 
 
 class _Motion:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.b = Builder(graph)
+        self.checks_moved = False
+
+    def renumber(self) -> None:
+        """The order of effects is that of their places: a check in front of a loop may have had a later number."""
+        if self.checks_moved:
+            ordered = (op for op in self.graph.walk() if op.defn.has(Trait.ORDERED))
+            for number, op in enumerate(ordered):
+                op.attrs["order"] = number
 
     def block(self, block: Block) -> bool:
         changed = False
@@ -64,7 +78,7 @@ class _Motion:
             if op.name == "check" and first and self.leaves(loop, op, varying):
                 region.unlink(op)
                 target.insert_before(loop, op)
-                changed = True
+                changed = self.checks_moved = True
                 continue
             for inner in op.walk():
                 if inner.name in UPDATES or inner.defn.has(Trait.ORDERED):
@@ -112,7 +126,7 @@ class _Motion:
 
     def moves(self, op: Op, varying: set[Value], inside: set[str]) -> bool:
         if op.regions:
-            return op.name in ("cond", "for") and self.region_moves(op, varying, inside)
+            return (op.name == "for" or op.name in BRANCHES) and self.region_moves(op, varying, inside)
         if not is_movable(op) or any(v in varying for v in op.operands) or any(map(starts_storage, op.results)):
             return False
         return not inside or inside.isdisjoint(op_symbols(op))

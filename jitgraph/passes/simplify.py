@@ -401,6 +401,27 @@ def where_of_bools(op: Op, _b: Builder) -> Value | None:
     return _whole(op, 0) if x is not None and y is not None and x and not y else None
 
 
+@RULES.rule("where")
+def where_of_own_condition(op: Op, b: Builder) -> Value | None:
+    """where(c, x, c) = c and x, where(c, c, y) = where(c, true, y) = c or y for bools: Python's `and` and `or`"""
+    c, x, y = op.operands
+    if any(v.type.dtype.kind != "b" for v in op.operands) or c.type.shape != op.result.type.shape:
+        return None
+    made: Value | None = None
+    if _held(y) is _held(c):
+        made = b.logical_and(c, x)
+    elif _held(x) is _held(c) or _number(op, 1) == True:  # noqa: E712 - may be None
+        made = b.logical_or(c, y)
+    return made
+
+
+def _held(value: Value) -> Value:
+    """The value itself, whatever kind of scalar it is made."""
+    while value.producer is not None and value.producer.name == "as_kind":
+        value = value.producer.operands[0]
+    return value
+
+
 # Rounding and tests of whole numbers.
 
 _ROUNDING = ("floor", "ceil", "trunc", "rint")
@@ -427,15 +448,18 @@ def tests_of_integers(op: Op, b: Builder) -> Value | None:
 
 @RULES.rule("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all")
 def reduce_nothing(op: Op, b: Builder) -> Value | None:
-    """a reduction over no axes = its operand, cast"""
+    """a reduction over no axes = its operand, cast; a sum of floats begins with 0.0, which -0.0 does not survive"""
     x = op.operands[0]
     if op.attrs["axes"] or x.type.shape != op.result.type.shape or len(op.operands) > 1:
         return None
-    if x.type.dtype == op.result.type.dtype:
+    dtype = op.result.type.dtype
+    if x.type.dtype != dtype:
+        if op.name in ("reduce_any", "reduce_all") or x.type.ndim == 0:
+            return None
+        x = _emit(b, "cast", op, x, dtype=dtype)
+    if op.name != "reduce_sum" or dtype.kind in "biu":
         return x
-    if op.name in ("reduce_any", "reduce_all") or x.type.ndim == 0:
-        return None
-    return _emit(b, "cast", op, x, dtype=op.result.type.dtype)
+    return _emit(b, "add", op, x, b.constant(dtype.type(0)))
 
 
 # Fast math: each names the flags it needs.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jitgraph.ir.dims import Dim, DimLike, substitute, symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
-from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.opdef import BRANCHES, REGISTRY
 from jitgraph.ir.storage import storage_root
 from jitgraph.ir.transform import Substitution, bound_symbols, clone, inline
 from jitgraph.passes.invariant_motion import hoist_from
@@ -58,25 +58,27 @@ class _Unswitch:
         if branch is None:
             return None
         size = sum(1 for _ in op.walk())
-        if size > min(MAX_LOOP, self.left) or _owns_memory(op):
+        growth = size * (len(branch.regions) - 1)
+        if size > MAX_LOOP or growth > self.left or _owns_memory(op):
             return None
-        self.left -= size
+        self.left -= growth
         predicate = branch.operands[0]
-        twin = clone(op, {})
-        rename_symbols(self.graph, twin)
+        loops = [op, *(clone(op, {}) for _ in branch.regions[1:])]
+        for twin in loops[1:]:
+            rename_symbols(self.graph, twin)
         block = op.block
         assert block is not None
-        made = Op(REGISTRY["cond"], (predicate,), [r.type for r in op.results], {}, [Block(), Block()], op.loc)
+        regions = [Block() for _ in loops]
+        made = Op(branch.defn, (predicate,), [r.type for r in op.results], dict(branch.attrs), regions, op.loc)
         block.insert_before(op, made)
         for old, new in zip(op.results, made.results, strict=True):
             old.replace_all_uses_with(new)
             old.name = ""
         block.unlink(op)
-        for side, loop in enumerate((op, twin)):
-            region = made.regions[side]
+        for side, (region, loop) in enumerate(zip(regions, loops, strict=True)):
             region.append(loop)
             region.append(Op(REGISTRY["yield"], loop.results, [], {}, (), op.loc))
-            for taken in [o for o in loop.walk() if o.name == "cond" and o.operands[0] is predicate]:
+            for taken in [o for o in loop.walk() if o.operands[:1] == [predicate] and _is_like(o, made)]:
                 if taken.block is None:
                     continue  # stood on the other side of one before
                 given = inline(taken.regions[side], (), taken)
@@ -99,7 +101,7 @@ def _inside(region: Block) -> list[Op]:
     """The ops in branches of a region, but those in loops: these may leave their own loop first."""
     found: list[Op] = []
     for op in region.ops():
-        if op.name == "cond":
+        if op.name in BRANCHES:
             for side in op.regions:
                 found.extend(side.ops())
                 found.extend(_inside(side))
@@ -107,7 +109,12 @@ def _inside(region: Block) -> list[Op]:
 
 
 def _switches(op: Op, loop: Op) -> bool:
-    return op.name == "cond" and not _is_within(op.operands[0], loop)
+    return op.name in BRANCHES and not _is_within(op.operands[0], loop)
+
+
+def _is_like(op: Op, other: Op) -> bool:
+    """Whether two branches on the same value go the same ways."""
+    return op.name == other.name and op.attrs.get("cases") == other.attrs.get("cases")
 
 
 def _is_within(value: Value, loop: Op) -> bool:

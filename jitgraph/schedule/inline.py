@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jitgraph.codegen.loops import Alloc, Buffer, CallKernel, For, Function, If, Stmt, While
+from jitgraph.codegen.loops import CallKernel, For, Function, If, Stmt, While
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.schedule.statements import Names, Renaming, rebuilt, size
 
@@ -59,10 +59,6 @@ class _Inliner:
         r = Renaming(names=self.names)
         for parameter, buffer in zip(kernel.buffers, s.buffers, strict=True):
             r.buffers[parameter.name] = buffer
-        for x in walk(kernel.body):
-            if isinstance(x, Alloc):
-                fresh = self.names.buffer(x.buffer.name)
-                r.buffers[x.buffer.name] = Buffer(fresh, x.buffer.dtype, x.buffer.shape, x.buffer.strides)
         for symbol, d in zip(kernel.symbols, s.symbols, strict=True):
             r.set_dim(symbol, d)
         for var, x in zip(kernel.scalars, s.scalars, strict=True):

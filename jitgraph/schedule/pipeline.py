@@ -9,25 +9,34 @@ from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import Facts
 from jitgraph.schedule.hoist import hoist
 from jitgraph.schedule.inline import inline, used_kernels
+from jitgraph.schedule.interchange import interchange
+from jitgraph.schedule.join import join
 from jitgraph.schedule.registers import registers
 from jitgraph.schedule.simplify import simplify
-from jitgraph.schedule.statements import Names, without_unused
+from jitgraph.schedule.statements import Names
+from jitgraph.schedule.unused import without_unused
 from jitgraph.schedule.versions import versions
 
 
-def optimise(p: Program) -> Program:
-    """A program with its loops made ready for the machine. One without loops of the user's is returned as it is."""
+def optimise(p: Program, facts: Facts) -> Program:
+    """A program with its loops made ready for the machine. One without loops of the user's is returned as it is.
+
+    Args:
+        facts: what holds when the entry starts; loops add what holds inside.
+    """
     if not has_loops(p.entry):
         return p
-    facts = facts_of(p)
     names = Names()
     entry = p.entry
     entry = simplify(entry, facts)
     entry = without_unused(entry)
     entry = hoist(entry)
     entry = versions(entry, facts, names)
+    entry = inline(entry, p.kernels, names)
     entry = simplify(entry, facts)
     entry = without_unused(entry)
+    entry = interchange(entry)
+    entry = join(entry, facts, names)
     entry = registers(entry, facts, names)
     entry = simplify(entry, facts)
     entry = without_unused(entry)
@@ -39,16 +48,3 @@ def has_loops(body: list[Stmt]) -> bool:
     """Whether a body has loops that run turn by turn."""
     return any(isinstance(s, While) or (isinstance(s, For) and s.role == "serial") for s in walk(body))
 
-
-def facts_of(p: Program) -> Facts:
-    """What holds when the entry starts: sizes are at least zero, guards have passed."""
-    facts = Facts()
-    for name, _, axis in p.dims:
-        if axis >= 0:
-            facts.bound(name, 0)
-    for relation, left, right in p.guards:
-        if relation in (">=", ">", "=="):
-            facts.assume_nonnegative(left - right - (relation == ">"))
-        if relation in ("<=", "<", "=="):
-            facts.assume_nonnegative(right - left - (relation == "<"))
-    return facts

@@ -130,8 +130,10 @@ class _Registers:
         if isinstance(s, If):
             return [self.branch(s, held)]
         self.spoil(s, held)
-        if isinstance(s, Reduce) or (isinstance(s, For) and s.role != "serial"):
+        if isinstance(s, Reduce) or (isinstance(s, For) and s.role == "append"):
             return rebuilt([s], self.r)
+        if isinstance(s, For) and s.role != "serial":
+            return [self.lanes(s)]
         outer = self.facts
         self.facts = outer.copy()
         carried = [Carry(c.inner, self.r.operand(c.init), c.next, c.result) for c in s.carried]
@@ -153,6 +155,14 @@ class _Registers:
         made = _Loop(self, loop).statements(outer)
         self.facts = outer
         return made
+
+    def lanes(self, s: For) -> For:
+        """A loop whose turns are independent: nothing is carried, but each turn has its own registers."""
+        outer, self.facts = self.facts, self.facts.copy()
+        index_range(self.facts, s.symbol, s.lower, s.upper, s.step)
+        body = self.body(s.body, {})
+        self.facts = outer
+        return For(s.symbol, s.lower, s.upper, body, s.step, s.role, s.carried, s.lanes, s.interleave)
 
     def branch(self, s: If, held: dict[Place, Parts]) -> If:
         condition = self.r.operand(s.condition)

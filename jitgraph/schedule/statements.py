@@ -109,6 +109,12 @@ class Renaming:
             return b
         return Buffer(b.name if other is None else other.name, b.dtype, self.index(b.shape), self.index(b.strides))
 
+    def define_buffer(self, b: Buffer) -> Buffer:
+        """The buffer that is made under the name of `b`."""
+        if self.names is not None:
+            self.buffers[b.name] = Buffer(self.names.buffer(b.name), b.dtype, b.shape, b.strides)
+        return self.buffer(b)
+
     def define(self, var: Var) -> Var:
         """The name that `var` is assigned under."""
         if self.names is None:
@@ -269,7 +275,7 @@ def _result(s: SetResult, r: Renaming) -> Stmt:
 _REBUILD: dict[type, Callable[..., Stmt]] = {
     Let: _let, DimValue: _dim_value, Bind: _bind, Load: _load, Store: _store, For: _for, While: _while, If: _if,
     Reduce: _reduce, CallKernel: _call, Library: _library, Host: _host, SetResult: _result,
-    Alloc: lambda s, r: Alloc(r.buffer(s.buffer), s.scope, r.dim(s.offset), s.slot),
+    Alloc: lambda s, r: Alloc(r.define_buffer(s.buffer), s.scope, r.dim(s.offset), s.slot),
     Free: lambda s, r: Free(r.buffer(s.buffer)),
     Swap: lambda s, r: Swap(r.buffer(s.a), r.buffer(s.b)),
     Check: lambda s, r: Check(r.operand(s.condition), s.site, tuple(map(r.operand, s.values))),
@@ -407,70 +413,3 @@ def dims_of(s: Stmt) -> Iterator[DimLike]:
                 yield from y.shape
                 yield from y.strides
         yield from s.offsets
-
-
-def without_unused(body: list[Stmt], needed: Iterable[Operand] = ()) -> list[Stmt]:
-    """A body without the scalars that nobody reads (`needed`: what is read behind it)."""
-    used = {x.name for x in needed if isinstance(x, Var)}
-    names: set[str] = set()
-    return _sweep(body, used, names)
-
-
-def _sweep(body: list[Stmt], used: set[str], names: set[str]) -> list[Stmt]:
-    """Backwards: `used` and `names` hold the scalars and symbols that what comes later reads."""
-    kept: list[Stmt] = []
-    for s in reversed(body):
-        if isinstance(s, (Let, DimValue)) and s.var.name not in used:
-            continue
-        if isinstance(s, Load) and s.var.name not in used and (s.imag is None or s.imag.name not in used):
-            continue
-        if isinstance(s, Bind) and s.symbol not in names:
-            continue
-        if isinstance(s, (For, While)):
-            s = _sweep_loop(s, used, names)  # noqa: PLW2901
-            if isinstance(s, For) and not s.body and not s.carried:
-                continue
-        elif isinstance(s, If):
-            merges = [m for m in s.merges if m.result.name in used]
-            used |= {x.name for m in merges for x in (m.then, m.otherwise) if isinstance(x, Var)}
-            then, otherwise = _sweep(s.then, used, names), _sweep(s.otherwise, used, names)
-            if not (then or otherwise or merges):
-                continue
-            s = If(s.condition, then, otherwise, merges, s.cold)  # noqa: PLW2901
-        elif isinstance(s, Reduce):
-            parts = [p for p in s.parts if p.result.name in used]
-            if not parts:
-                continue
-            used |= {p.value.name for p in parts if isinstance(p.value, Var)}
-            s = Reduce(s.symbol, s.extent, _sweep(s.body, used, names), parts, s.lanes)  # noqa: PLW2901
-        used |= {x.name for x in read(s) if isinstance(x, Var)}
-        for d in dims_of(s):
-            names.update(symbols(d))
-        kept.append(s)
-    kept.reverse()
-    return kept
-
-
-def _sweep_loop(s: For | While, used: set[str], names: set[str]) -> For | While:
-    """A loop without what it carries for nobody: what is read in the body or behind the loop is kept."""
-    kept = {c.inner.name for c in s.carried if c.result.name in used}
-    while True:
-        inside = set(used)
-        carried = [c for c in s.carried if c.inner.name in kept]
-        inside |= {c.next.name for c in carried if isinstance(c.next, Var)}
-        inner_names = set(names)
-        if isinstance(s, While):
-            body = _sweep(s.body, inside, inner_names)
-            inside |= {s.condition.name} if isinstance(s.condition, Var) else set()
-            test = _sweep(s.test, inside, inner_names)
-        else:
-            body = _sweep(s.body, inside, inner_names)
-        more = {c.inner.name for c in s.carried if c.inner.name in inside}
-        if more <= kept:
-            break
-        kept |= more
-    used |= inside
-    names |= inner_names
-    if isinstance(s, While):
-        return While(test, s.condition, body, carried)
-    return For(s.symbol, s.lower, s.upper, body, s.step, s.role, carried, s.lanes, s.interleave)

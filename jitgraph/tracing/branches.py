@@ -18,10 +18,21 @@ from jitgraph.tracing.capture_mode import frame_of
 from jitgraph.tracing.cells import Cell, Reshaped
 from jitgraph.tracing.merging import Merge, caller_scope
 from jitgraph.tracing.poison import Poison
-from jitgraph.tracing.regions import Opened, Regions, defined_in, discard, is_cheap, is_the_users, message_of, splice, unmade
+from jitgraph.tracing.regions import (
+    ENDLESS,
+    Endless,
+    Opened,
+    Regions,
+    defined_in,
+    discard,
+    is_cheap,
+    is_the_users,
+    message_of,
+    splice,
+    unmade,
+)
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo
-
 
 #: Makes a merged value of the results of a `cond`.
 _Plan = Callable[[Any], Any]
@@ -107,6 +118,8 @@ class Branch:
         side = self.sides[-1]
         if not is_the_users(error):
             if self.settle is not None and isinstance(error, errors.TraceError):
+                if isinstance(error, Endless):
+                    ENDLESS.add(self.settle[0])
                 raise Restart(settle=self.settle) from None
             self.regions.close(opened, failed=True)
             self.regions.failed = error
@@ -186,7 +199,9 @@ class Branch:
             discard(side.block)
             if not holds:
                 condition = mode.builder.apply(REGISTRY["logical_not"], condition)[0]
-            mode.leave_to_python(condition, unmade(raised.kind, is_shown=raised.recipe is None, changes=side.is_touched))
+            mode.leave_to_python(
+                condition, unmade(raised.kind, is_shown=raised.recipe is None, changes=side.is_touched)
+            )
             return
         site = Site(raised.kind.__name__, raised.message, raised.place or self.place, raised.recipe)
         if plain:
@@ -244,10 +259,10 @@ class Branch:
             plans[name] = merge.merge(name, a.scope.get(name), value_b, line)
         cells = {cell.name: cell for side in self.sides for cell, _ in side.cells}
         left = [{cell.name: value for cell, value in side.cells} for side in self.sides]
-        fills = [
-            (cell, merge.merge(cell.text, *(values.get(name, cell.get()) for values in left), line))
-            for name, cell in cells.items()
-        ]
+        fills: list[tuple[Cell, _Plan]] = []
+        for identity, cell in cells.items():
+            ends = [values.get(identity, cell.get()) for values in left]
+            fills.append((cell, merge.merge(cell.text, ends[0], ends[1], line)))
         written = list(dict.fromkeys([*a.storages, *b.storages]))
         at: list[int] = []
         for storage in written:

@@ -460,7 +460,9 @@ class _Capture:
         """
         op = leak(self.graph) if self.tracer.regions.used else None
         if op is not None:
-            what = "a Python object (an iterator, a generator) keeps a traced value of a loop's turn or a branch beyond it"
+            what = (
+                "an iterator, a generator or another Python object keeps a value of a loop's turn or a branch beyond it"
+            )
             remedy = "keep such values in variables, lists, dicts or attributes, or make the loop static."
             raise errors.TraceError(errors.describe(what, op.loc, remedy=remedy))
 

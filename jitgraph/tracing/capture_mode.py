@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -137,6 +137,8 @@ class CaptureMode(TraceMode):
         self._watched: list[Watched] = []
         #: Storages that were made unusable, with their mode and value from before.
         self.spoiled: list[tuple[Storage, Any, Any]] = []
+        #: Copies at the start of a turn of arrays from before a loop: (copy, arrays, the error of a stale one).
+        self._copied: list[tuple[Storage, list[Storage], Callable[[], BaseException]]] = []
         #: What merged arrays are copies of.
         self.choices: dict[Storage, Choice] = {}
 
@@ -201,8 +203,6 @@ class CaptureMode(TraceMode):
         super().on_write(storage, old)
         for watched in self._watched:
             merged, sources = watched.storage, watched.sources
-            reason = "an array that may share memory with another one is used after a write to that one"
-            remedy = "copy it before the write (x = x.copy())."
             if storage is merged:
                 if any(s.origin is not None for s in sources):  # the caller would miss the write
                     if watched.settle is not None:
@@ -213,9 +213,31 @@ class CaptureMode(TraceMode):
                     )
                 for source in sources:
                     if source.value is not None:
-                        spoil(self, source, watched.settle, reason, remedy)
+                        spoil(self, source, watched.settle)
             elif any(storage is s for s in sources) and merged.value is not None:
-                spoil(self, merged, watched.settle, reason, remedy)
+                spoil(self, merged, watched.settle)
+
+        self._expire(storage)
+
+    def copied(self, storage: Storage, sources: list[Storage], error: Callable[[], BaseException]) -> None:
+        """`storage` is a copy of what `sources` hold now, where Python has views: no longer so when one is written.
+
+        Args:
+            error: what a use of it raises from then on.
+        """
+        self._copied.append((storage, sources, error))
+
+    def _expire(self, source: Storage) -> None:
+        for storage, sources, error in self._copied:
+            if storage.value is not None and any(source is s for s in sources):
+                spoil(self, storage, None, error=error)
+
+    def written_in_turns(self, storage: Storage) -> None:
+        """A loop writes to `storage`: what may be its memory is not known at the start of a turn."""
+        self._expire(storage)
+        for w in self._watched:
+            if w.storage.value is not None and any(storage is s for s in w.sources):
+                spoil(self, w.storage, w.settle)
 
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         bound = {value: list(known) for value, known in self._bound.items()}
@@ -319,7 +341,8 @@ class CaptureMode(TraceMode):
             if isinstance(kind, type) and (self.is_handled(kind) or (self.can_rerun() and self.is_noticed(kind))):
                 if self.can_rerun():
                     if not self.assume(condition, f"{error} handled by `try`"):
-                        raise kind(message.format(*[wrap(self, v if isinstance(v, Value) else self.dim_value(v)) for v in values]))
+                        shown = [wrap(self, v if isinstance(v, Value) else self.dim_value(v)) for v in values]
+                        raise kind(message.format(*shown))
                     return
                 self.leave_to_python(condition, f"{error} that depends on data is handled by `try`")
                 return
@@ -414,9 +437,12 @@ class CaptureMode(TraceMode):
 class StaleMode(CaptureMode):
     """The mode of a storage whose content is not known any more: every use fails with the reason."""
 
-    def __init__(self, mode: CaptureMode, settle: Any, reason: str, remedy: str) -> None:  # no state of a mode
+    def __init__(
+        self, mode: CaptureMode, settle: Any, reason: str, remedy: str, error: Callable[[], BaseException] | None
+    ) -> None:  # no state of a mode
         self.builder = mode.builder
         self.settle = settle
+        self.error = error
         self.reason, self.remedy = reason, remedy
         self.journal = mode.journal
         self.definition = mode.definition
@@ -425,6 +451,8 @@ class StaleMode(CaptureMode):
     def _stale(self) -> NoReturn:
         if self.settle is not None:
             raise Restart(settle=self.settle)
+        if self.error is not None:
+            raise self.error()
         self.fail(self.reason, self.remedy)
 
     def __getattr__(self, name: str) -> Any:
@@ -449,10 +477,21 @@ class StaleMode(CaptureMode):
         self._stale()
 
 
-def spoil(mode: CaptureMode, storage: Storage, settle: Any, reason: str, remedy: str) -> None:
-    """Make every later read or write of `storage` fail, or assume a way through the branch `settle`."""
+_MAY_SHARE: Final = "an array that may share memory with another one is used after a write to that one"
+_COPY_IT: Final = "copy it before the write (x = x.copy())."
+
+
+def spoil(
+    mode: CaptureMode,
+    storage: Storage,
+    settle: Any,
+    reason: str = _MAY_SHARE,
+    remedy: str = _COPY_IT,
+    error: Callable[[], BaseException] | None = None,
+) -> None:
+    """Make every later read or write of `storage` fail, by `error` if it is given, or assume a way through `settle`."""
     mode.spoiled.append((storage, storage.mode, storage.value))
-    storage.mode = StaleMode(mode, settle, reason, remedy)
+    storage.mode = StaleMode(mode, settle, reason, remedy, error)
     storage.value = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,10 +15,10 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import Layout, TensorType, python_type, same_layout
 from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.records import dataclass, field
-from jitgraph.tensor import Storage, Tensor, is_writable, lift, make, set_version, wrap
+from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
 from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
-from jitgraph.tracing.kind_uses import sees_kind
 from jitgraph.tracing.cells import Cell
+from jitgraph.tracing.kind_uses import sees_kind
 from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact
 from jitgraph.tracing.merging import (
     UNSET,
@@ -34,6 +35,7 @@ from jitgraph.tracing.merging import (
     remade,
     same_constant,
     same_place,
+    same_static,
     sizes_of,
     structure,
     type_of,
@@ -98,6 +100,11 @@ def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
     return ([x], None) if parts is None else parts
 
 
+def _are_values(x: Any) -> bool:
+    """Whether all parts of a value are known when the code runs only, or numbers."""
+    return all(map(is_value, parts_of(x)[0]))
+
+
 def _is_array(x: Any) -> bool:
     return type(x) is Tensor and x.is_traced and x.type.kind == "array"
 
@@ -118,7 +125,7 @@ def _unchanged(a: Any, b: Any) -> bool:
         return False
     if is_value(a) and is_value(b):
         return same_constant(a, b)
-    return type(a) is type(b) and isinstance(a, str | bytes | tuple | type(None)) and bool(a == b)
+    return same_static(a, b)
 
 
 def _dense(t: TensorType | None) -> TensorType | None:
@@ -171,6 +178,11 @@ class Region:
         self.swapped: set[str] = set()
         #: Arrays from before the loop that a turn makes unusable: at the start of the next one they are.
         self.stale: dict[Storage, Any] = {}
+        #: Leaves that are one new array throughout are carried once: name and number to those of the one carried.
+        self.links: dict[tuple[str, int], tuple[str, int]] = {}
+        self.unlinked: set[tuple[str, int]] = set()
+        #: The arrays that leaves are at the start of a turn.
+        self.head_parts: dict[tuple[str, int], Tensor] = {}
         #: Leaves of names that a turn may end with one array: name, number, name, number.
         self.twins: set[tuple[str, int, str, int]] = set()
         #: The storages that carried arrays have at the start of a turn: the name and the number of the leaf.
@@ -220,6 +232,7 @@ class Region:
         """The variables before the loop, and what is likely carried."""
         self.before = scope
         self.names.clear()
+        self.links.clear()
         self.storages.clear()
         for name in self.info.head:
             value = scope.get(name)
@@ -228,7 +241,9 @@ class Region:
                 self._carry(name, value)
         for name in self.info.written:
             value = scope.get(name)
-            if type(value) is Tensor and value.is_traced and value.type.kind == "array" and name not in self.names:
+            if name in self.names or name in self.info.unread:  # of an earlier loop, say: a turn makes its own
+                continue
+            if type(value) is Tensor and value.is_traced and value.type.kind == "array":
                 self._add_storage(value._storage)
         for name, tree, types, read in self.regions.decided.get(self._key(), ()):
             known = self.names.get(name)
@@ -237,20 +252,35 @@ class Region:
                     known.types = list(types)
             elif known is None and all(t is not None for t in types):
                 self._output(name, scope.get(name), tree, list(types), read=read)
+        self._link_inits()
+
+    def _link_inits(self) -> None:
+        """Leaves that are one array before the loop are taken for one throughout, until a turn shows that they are not."""
+        first: dict[Storage, list[tuple[str, int, Tensor]]] = {}
+        for name, carried in self.names.items():
+            for k, x in enumerate(carried.inits):
+                if carried.read and _is_array(x) and carried.types[k] is not None and x._storage.value is not None:
+                    known = first.setdefault(x._storage, [])
+                    other = next((o for o in known if same_place(o[2], x)), None)
+                    if other is None:
+                        known.append((name, k, x))
+                    elif (name, k) not in self.unlinked:
+                        self.links[name, k] = other[:2]
+                        carried.types[k], carried.fixed[k] = None, x
 
     def _key(self) -> Any:
-        """The loop's place and the types that it begins with."""
+        """The loop's place, from where its function is called, and the types that it begins with."""
         entry = [
             (n, str(c.tree), tuple(map(str, map(carried_type, c.inits))))
             for n, c in self.names.items()
             if c.inits[0] is not None
         ]
-        return (id(self.before.code), self.info, tuple(sorted(entry)), self.peeled)
+        return (self.regions.path_of(), self.before.code, self.info, tuple(sorted(entry)), self.peeled)
 
     def _carry(self, name: str, value: Any, *, rebound: bool | None = None) -> None:
         """Carry a name with its value from before, if that is something to carry."""
-        if type(value) is Maybe and not is_value(value.value):
-            value = self.regions.resolve(value)
+        if type(value) is Maybe and not _are_values(value):
+            return
         if is_missing(value) or any(map(is_spoiled, parts_of(value)[0])):
             return
         is_array = type(value) is Tensor and value.is_traced and value.type.kind == "array"
@@ -305,8 +335,9 @@ class Region:
             argument = block.add_arg(storage.value.type, storage.value.name)
             if bind:
                 set_version(storage, argument)
+                self.mode.written_in_turns(storage)
         if bind:
-            self.head_leaves = {}
+            self.head_leaves, self.head_parts = {}, {}
             self.heads = {n: self._head(c) for n, c in self.names.items() if c.read}
             storages = {(c.name, k): s for s, (c, k) in self.head_leaves.items()}
             for first, k, second, j in self.twins:
@@ -319,13 +350,31 @@ class Region:
         for k, x in enumerate(leaves):
             if carried.types[k] is not None and _is_array(x):
                 self.head_leaves[x._storage] = carried, k
+                self.head_parts[carried.name, k] = x
+            elif (carried.name, k) in self.links:
+                leaves[k] = self.head_parts[self.links[carried.name, k]]
         for k, origins in carried.origins.items():
             if origins.alone:
                 leaves[k] = origins.view(self.mode, 0, origins.arguments)
             else:
                 origins.choose(self.mode, leaves[k], origins.arguments)
                 self.mode.watch(leaves[k]._storage, origins.storages)
+                if any(source in self.storages for source in origins.storages):  # since an earlier turn, perhaps
+                    spoil(self.mode, leaves[k]._storage, None)
+        for k, (x, init) in enumerate(zip(leaves, carried.inits, strict=True)):
+            if carried.types[k] is not None and k not in carried.origins and _is_array(init):
+                views = look(self.mode, init, self._is_outside).views
+                sources = [init._storage, *(view._storage for view in views)]
+                self.mode.copied(x._storage, sources, partial(self._stale, carried.name))
         return self._built(carried, leaves)
+
+    def _stale(self, name: str) -> BaseException:
+        """A turn uses a view that its name had before the loop behind a write to the array: a copy is not that view."""
+        if self._can_peel():
+            return NeedsFirstTurn(self, name)
+        text = f"{name} may be a view of an array that a loop writes, and the loop carries it as an array of its own"
+        remedy = f"give {name} an array of its own before the loop ({name} = {name}.copy())."
+        return errors.TraceError(errors.describe(text, self.mode.locate() or self.place, remedy=remedy))
 
     def _leaves(self, carried: Carried, values: Sequence[Value | None]) -> list[Any]:
         return [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
@@ -379,6 +428,7 @@ class Region:
                 end = scope.get(name)
                 known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
                 fits = known and fits
+        fits = self._compare_links(scope) and fits
         fits = self._compare_twins(scope) and fits
         if fits:
             self._compare_kinds(scope)
@@ -425,6 +475,45 @@ class Region:
 
     def _is_made_inside(self, value: Any) -> bool:
         return any(defined_in(value, block) for block in self._blocks())
+
+    def _compare_links(self, scope: Scope) -> bool:
+        """Leaves that a turn ends with one new array; whether that is what is carried."""
+        ends: dict[tuple[str, int], Tensor] = {}
+        for carried in self.names.values():
+            if carried.read and not is_missing(scope.get(carried.name)):
+                for k, x in enumerate(self._end_of(carried, scope.get(carried.name))[0]):
+                    known = k < len(carried.types) and k not in carried.wholes
+                    if known and _is_array(x) and not self._is_outer(x) and x._storage.value is not None:
+                        ends[carried.name, k] = x
+        fits = True
+        for key, other in list(self.links.items()):
+            if key not in ends or other not in ends or not same_place(ends[key], ends[other]):
+                del self.links[key]
+                self.unlinked.add(key)
+                if key[0] in self.names:
+                    carried = self.names[key[0]]
+                    carried.types[key[1]] = _dense(carried_type(ends.get(key, carried.fixed[key[1]])))
+                fits = False
+        keys = list(ends)
+        for at, key in enumerate(keys):
+            carried = self.names[key[0]]
+            if {key} & {*self.links, *self.unlinked} or carried.types[key[1]] is None or key[1] in carried.origins:
+                continue
+            for other in keys[:at]:
+                if other not in self.links and self._is_linked(key, other, ends):
+                    self.links[key] = other
+                    carried.types[key[1]], carried.fixed[key[1]] = None, ends[key]
+                    fits = False
+                    break
+        return fits
+
+    def _is_linked(self, key: tuple[str, int], other: tuple[str, int], ends: dict[tuple[str, int], Tensor]) -> bool:
+        """Whether two leaves are one array at the end of a turn, and were before the loop."""
+        first, second = (self.names[name].inits[k] for name, k in (key, other))
+        missing = all(is_missing(self.before.get(name)) for name, _ in (key, other))
+        before = missing if first is None and second is None else same_place(first, second)
+        new = ends[key]._storage not in self.head_leaves and self.names[other[0]].types[other[1]] is not None
+        return before and new and same_place(ends[key], ends[other])
 
     def _compare_twins(self, scope: Scope) -> bool:
         """Names that a turn ends with one new array: if it writes to what it found, it has to know that they are one."""
@@ -477,7 +566,7 @@ class Region:
             if type(before) is Tensor and type(end) is Tensor:
                 self._carry(name, before, rebound=True)
                 return False
-            if type(before) is Maybe and is_value(before.value):  # perhaps bound by an earlier loop
+            if type(before) is Maybe and _are_values(before):  # perhaps bound by an earlier loop
                 self._carry(name, before, rebound=True)
                 return False
             raise Changed(name, before, end)
@@ -567,7 +656,7 @@ class Region:
         return any(
             type(x) is Tensor and x._storage is storage
             for name, value in names.items()
-            if name != carried.name
+            if name != carried.name and self.links.get((name, 0)) != (carried.name, k)
             for x in parts_of(value)[0]
         )
 
@@ -661,9 +750,15 @@ class Region:
         if tree != carried.tree:
             raise Changed(carried.name, self.before.get(carried.name), end)
         fits = True
+        if any(map(is_spoiled, leaves)):
+            if not self._can_peel():
+                raise self._stale(name)
+            raise Changed(name, self.before.get(name), None)
         for k, x in enumerate(leaves):
             t, have = carried.types[k], carried_type(x)
             if t is None:
+                if (name, k) in self.links:
+                    continue
                 if carried.moves and self._is_left(x):
                     carried.fixed[k] = x
                 elif k in carried.origins and self._is_same_form(carried.origins[k], x):
@@ -735,14 +830,11 @@ class Region:
         carried.types = [joined, python_type("py_bool")]
         return False
 
-    def _restart(self) -> Restart | None:
-        """What begins the trace anew with the turns traced one by one; None if they are too many, or not known."""
+    def _restart(self, error: errors.TraceError) -> Restart | None:
+        """What traces the turns one by one, if there are few and the arguments say how many; `error` if that fails."""
         return None
 
     def _fail_type(self, change: Changed) -> NoReturn:
-        restart = self._restart()
-        if restart is not None:
-            raise restart
         name = change.name
         shown = "the value that the function returns" if name.startswith("_jg_") else name
         before = str(change.before) if isinstance(change.before, TensorType) else describe(change.before)
@@ -833,6 +925,8 @@ class Region:
             self._watch_ends(leaves, scope.get(name))
             if self._is_kept(self.names[name], scope.get(name)):
                 made[name] = [self.before.get(name)]
+        for (name, k), (other, j) in self.links.items():
+            made[name][k] = made[other][j]
         self._share(made, scope)
         bound = {name: self._built(self.names[name], leaves) for name, leaves in made.items()}
         self._watch_twins(bound, scope)
@@ -950,14 +1044,15 @@ class Region:
 
     def _unknown_behind(self, text: str, remedy: str) -> Poison:
         """Stands for what the last turn leaves, and no operator can: its use begins the trace anew, or fails."""
-        mode, place, restart = self.mode, self.place, self._restart()
-        if restart is None:
-            return Poison(lambda: errors.TraceError(errors.describe(text, place or mode.locate(), remedy=remedy)))
+        error = errors.TraceError(errors.describe(text, self.place or self.mode.locate(), remedy=remedy))
+        restart = self._restart(error)
 
-        def begin_anew() -> errors.JitgraphError:
-            raise restart
+        def fail() -> errors.TraceError:
+            if restart is not None:
+                raise restart
+            return error
 
-        return Poison(begin_anew)
+        return Poison(fail)
 
     def _may_skip(self) -> bool:
         """Whether the loop may have no turn."""

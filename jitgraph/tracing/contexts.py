@@ -33,7 +33,7 @@ class Context:
         self.watching.append(self.takes)
         return value
 
-    def __exit__(self, *error: Any) -> Any:
+    def __exit__(self, *error: object) -> Any:
         self.watching.pop()
         return self._call("__exit__", *error)
 

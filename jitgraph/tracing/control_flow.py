@@ -16,7 +16,7 @@ from jitgraph.tensor import wrap
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.loop_regions import loop, while_loop
 from jitgraph.tracing.merging import UNSET, Names
-from jitgraph.tracing.regions import Regions
+from jitgraph.tracing.regions import ENDLESS, Regions
 from jitgraph.tracing.rewrite import BranchInfo
 
 __all__ = ["UNSET", "Regions", "branch", "check", "choose", "logical_not", "loop", "while_loop"]
@@ -46,7 +46,7 @@ def branch(regions: Regions, test: Any, info: Any) -> Known | Branch:
     if not isinstance(truth, Value):
         return Known(truth)
     key = regions.key_of()
-    if key in regions.mode.settled:
+    if key in regions.mode.settled or (key[0] in ENDLESS and regions.mode.can_rerun()):
         return Known(regions.mode.assume(truth, "the way through a branch"))
     return Branch(regions, truth, BranchInfo(*info), key)
 
@@ -60,7 +60,7 @@ def choose(regions: Regions, test: Any, a: Callable[[], Any], b: Callable[[], An
     if not isinstance(truth, Value):
         return a() if truth else b()
     key = regions.key_of()
-    if key in regions.mode.settled:
+    if key in regions.mode.settled or (key[0] in ENDLESS and regions.mode.can_rerun()):
         return a() if regions.mode.assume(truth, "the way through an expression") else b()
     s = Branch(regions, truth, _CHOICE, key)
     s.begin(Names())

@@ -144,7 +144,8 @@ class _Desugar:
             ),
             first,
         )
-        stmt.body, stmt.handlers, stmt.orelse = [_assign(error, _const(value=None, place=first), first), *inner], [keep], []
+        stmt.body = [_assign(error, _const(value=None, place=first), first), *inner]
+        stmt.handlers, stmt.orelse = [keep], []
         last = stmt.finalbody[-1]
         is_pending = _compare(_name(error, last), ast.IsNot(), _const(value=None, place=last), last)
         again = at(ast.Raise(exc=_name(error, last), cause=None), last)
@@ -268,11 +269,11 @@ class _Desugar:
             out.append(_assign(matched, _const(value=False, place=pattern), pattern))
             alternatives = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
             for number, alternative in enumerate(alternatives):
-                tests = []
-                shape = self.structure(alternative, tests)
+                parts: list[ast.expr] = []
+                shape = self.structure(alternative, parts)
                 if guard is not None and len(alternatives) == 1:
-                    tests.append(guard)
-                holds = _both(tests, alternative) or _const(value=True, place=alternative)
+                    parts.append(guard)
+                holds = _both(parts, alternative) or _const(value=True, place=alternative)
                 inner = self.block([_assign(matched, holds, alternative)])
                 one = ast.match_case(pattern=shape, guard=None, body=inner)
                 tried: list[ast.stmt] = [at(ast.Match(subject=_name(subject, alternative), cases=[one]), alternative)]

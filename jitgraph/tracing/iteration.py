@@ -19,6 +19,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.tensor import Tensor, dim_tensor, lift
 from jitgraph.xp.core import product
 from jitgraph.xp.flat import FlatIter
+from jitgraph.xp.scalars import BUILTIN_TABLE
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -34,6 +35,24 @@ def any_traced(x: Any, depth: int = 4) -> bool:
     if depth and kind is dict:
         return any(any_traced(i, depth - 1) for i in x.values())
     return isinstance(x, Sequenced) or (kind is FlatIter and x.base.is_traced)
+
+
+def contains(tracer: Any, x: Tensor, r: builtins.range | Range) -> Any:
+    """`x in range(...)` for a traced number."""
+    first, step = r.start, r.step
+    if isinstance(r, Range):
+        last: Any = dim_tensor(tracer.mode, r.stop)
+        first = dim_tensor(tracer.mode, first)
+        step = dim_tensor(tracer.mode, step)
+    else:
+        last = r.stop
+    rises = tracer.choose(tracer.binary("gt", step, 0), lambda: True, lambda: False)
+    inside = tracer.choose(
+        rises, lambda: tracer.chain(first, ("le", lambda: x), ("lt", lambda: last)),
+        lambda: tracer.chain(first, ("ge", lambda: x), ("gt", lambda: last)),
+    )  # fmt: skip
+    fits = lambda: tracer.binary("eq", tracer.binary("mod", tracer.binary("sub", x, first), step), 0)  # noqa: E731
+    return BUILTIN_TABLE[bool](tracer.and_(inside, fits))
 
 
 class Sequenced:
@@ -236,6 +255,12 @@ def _enumerate(tracer: Any, iterable: Any, start: Any = 0) -> Any:
     return Sequenced(tracer.mode, inner.length, lambda k: (start + k, inner.element(k)))
 
 
+def _unequal(number: int, *, is_shorter: bool) -> str:
+    """What Python says of arguments of `zip(strict=True)`."""
+    before = "argument 1" if number == 2 else f"arguments 1-{number - 1}"
+    return f"zip() argument {number} is {'shorter' if is_shorter else 'longer'} than {before}"
+
+
 def _zip(tracer: Any, *iterables: Any, strict: bool = False) -> Any:
     inner = [sequenced(tracer.mode, x) for x in iterables]
     if not inner or not all(isinstance(s, Sequenced) for s in inner):
@@ -243,16 +268,19 @@ def _zip(tracer: Any, *iterables: Any, strict: bool = False) -> Any:
     known = [s for s in inner if s is not None]
     length = known[0].length
     mode = tracer.mode
-    for s in known[1:]:
+    for number, s in enumerate(known[1:], 2):
         try:
             if not mode.decide("==", length, s.length):
+                is_shorter = mode.decide(">", length, s.length)
                 if strict:
-                    raise ValueError("zip() arguments have different lengths")
-                length = length if mode.decide("<", length, s.length) else s.length
+                    raise ValueError(_unequal(number, is_shorter=is_shorter))
+                length = s.length if is_shorter else length
         except Undecided:
             if strict:
-                mode.check(mode.compare("eq", length, s.length), "ValueError", "zip() arguments have different lengths")
-            length = dim_min(length, s.length)
+                mode.check(mode.compare("le", length, s.length), "ValueError", _unequal(number, is_shorter=True))
+                mode.check(mode.compare("ge", length, s.length), "ValueError", _unequal(number, is_shorter=False))
+            else:
+                length = dim_min(length, s.length)
     return Sequenced(tracer.mode, length, lambda k: tuple([s.element(k) for s in known]))
 
 

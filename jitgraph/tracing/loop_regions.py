@@ -177,14 +177,19 @@ class ForRegion(Region):
             self._unroll(error)
             raise
 
+    def _restart(self, error: errors.TraceError) -> Restart | None:
+        known = self.key not in self.mode.unrolled and self.regions.is_countable(self.sequence.length)
+        return Restart(unroll=(self.key, error)) if known else None
+
     def _unroll(self, error: errors.TraceError) -> None:
         """Perhaps the turns can be traced one by one: as many as the arguments say.
 
         Raises:
             Restart: they can, or will be found to be too many.
         """
-        if self.key not in self.mode.unrolled and self.regions.is_countable(self.sequence.length):
-            raise Restart(unroll=(self.key, error)) from None
+        restart = self._restart(error)
+        if restart is not None:
+            raise restart from None
 
     def _leave(self, scope: Scope) -> None:
         if self.tail is not None:
@@ -253,11 +258,6 @@ class ForRegion(Region):
                     self._rest(), f"{needed} has another type if the loop has no turn"
                 )
         self._emit(scope, changed)
-
-    def _restart(self) -> Restart | None:
-        turns = self.mode.example(self.sequence.length)
-        few = isinstance(turns, int) and turns <= MOST_TURNS and self.regions.is_countable(self.sequence.length)
-        return Restart(unroll=self.key) if few else None
 
     def _reshaped(self, what: str, mark: Mark) -> None:
         """A turn changes Python objects in a way that no region can: is it only the first one? Or few, and known?"""

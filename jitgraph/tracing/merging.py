@@ -21,6 +21,7 @@ from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
 from jitgraph.tracing.choices import Choice
+from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.kinds import Tag, boxed, is_exact, join_kinds, tag_of
 from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound
@@ -120,6 +121,17 @@ def type_of(x: Any) -> TensorType:
 def same_constant(a: Any, b: Any) -> bool:
     """Two numbers that no program can tell apart."""
     return type(a) is type(b) and repr(a) == repr(b)
+
+
+def same_static(a: Any, b: Any) -> bool:
+    """Two texts, types or tuples of such things, that no program can tell apart; traced values are none."""
+    if a is b or type(a) is not type(b):
+        return a is b
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same_static(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, str | bytes | type):
+        return bool(a == b)
+    return is_number(a) and same_constant(a, b)
 
 
 def same_place(a: Any, b: Any) -> bool:
@@ -301,6 +313,8 @@ class Merge:
         self._merged: dict[tuple[int, int], list[Storage]] = {}
         self._halves: dict[Any, int] = {}
         self._kept: list[Any] = []
+        #: What makes the arrays merged of two objects.
+        self._plans: dict[tuple[int, int], Callable[[Sequence[Value]], Tensor]] = {}
         self._inner = inner_symbols(blocks)
 
     def pair(self, a: Value, b: Value, t: TensorType) -> int:
@@ -372,6 +386,10 @@ class Merge:
             plans = [self.merge(name, x, y, line) for x, y in zip(parts_a[0], parts_b[0], strict=True)]
             tree = parts_a[1]
             return lambda results: unflatten(tree, [plan(results) for plan in plans])
+        kind = type(a)
+        if kind is type(b) and kind in (tuple, list) and len(a) == len(b) and any_traced((a, b)):
+            items = [self.merge(f"{name}[{k}]", x, y, line) for k, (x, y) in enumerate(zip(a, b, strict=True))]
+            return lambda results: kind([plan(results) for plan in items])
         if type(a) is type(b) and id(a) in self.born[0] and id(b) in self.born[1] and list(vars(a)) == list(vars(b)):
             made = object.__new__(type(a))
             attributes = {k: self.merge(f"{name}.{k}", x, vars(b)[k], line) for k, x in vars(a).items()}
@@ -381,12 +399,7 @@ class Merge:
                 return made
 
             return build
-        if (
-            type(a) is type(b)
-            and not isinstance(a, Tensor | np.ndarray)
-            and isinstance(a, str | bytes | type | tuple)
-            and a == b
-        ):
+        if same_static(a, b):
             return lambda results: a
         return self._mismatch(name, a, b, line)
 
@@ -535,12 +548,20 @@ class Merge:
                 self._storages[key] = lambda results: self._made.setdefault(key, Storage(mode, results[k]))
             get = self._storages[key]
             return lambda results: remade(a, get(results))
+        known = self._plans.get((id(a), id(b)))
+        if known is not None:
+            return known
         k = self.pair(self._read(0, a), self._read(1, b), t)
         origins, codes = self._origins(a, b)
         sources = origins.storages
 
+        once: list[Tensor] = []  # two names of one pair are one array
+
         def fresh(results: Sequence[Value]) -> Tensor:
+            if once:
+                return once[0]
             tensor = wrap(mode, results[k])
+            once.append(tensor)
             tensor._storage.writable = is_writable(a) or is_writable(b)
             for side, x in enumerate((a, b)):
                 twins = self._merged.setdefault((side, id(x._storage)), [])
@@ -556,6 +577,8 @@ class Merge:
                     mode.choices[tensor._storage] = Choice(self.predicate, (options[0], options[1]), results[k])
             return tensor
 
+        self._plans[id(a), id(b)] = fresh
+        self._kept.append((a, b))
         return fresh
 
     def _origins(self, *sides: Any) -> tuple[Origins, list[int]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgraph.ir.graph import Value
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import contexts, control_flow, entrust, kinds, texts
+from jitgraph.tracing import contexts, control_flow, entrust, iteration, kinds, texts
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.members import PLAIN, Members
 from jitgraph.tracing.poison import Maybe, Poison
@@ -83,7 +83,10 @@ class Operators(Members):
             if text is not NotImplemented:
                 return text
         if name in ("in_", "not_in"):
-            found = entrust.contains(self, a, b)
+            if kind_a is Tensor and (kind_b is range or kind_b is iteration.Range) and not a.type.shape:
+                found = iteration.contains(self, a, b)
+            else:
+                found = entrust.contains(self, a, b)
             return found if name == "in_" else self.not_(found)
         if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
             a, b = kinds.operands(self.mode, name, (a, b))

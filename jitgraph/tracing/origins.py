@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from jitgraph.ir.dims import DimLike, substitute, symbol, symbols
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.transform import dims_of_attr
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.records import dataclass, field
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, make, view_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def moved(x: Tensor, numbers: dict[str, DimLike]) -> Tensor:
     """The same view with other numbers for symbols."""
-    if not numbers or not x._steps:
+    if not numbers or all(name not in numbers for d in dims_of_attr(x._steps) for name in symbols(d)):
         return x
     steps = tuple(
         step.substitute(numbers) if isinstance(step, IndexMap)

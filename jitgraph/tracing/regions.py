@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import opcode
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -22,14 +22,21 @@ from jitgraph.records import dataclass, field
 from jitgraph.tensor import Storage, Tensor, lift
 from jitgraph.tracing.capture_mode import CaptureMode, user_frame
 from jitgraph.tracing.cells import Cell, Reshaped, Snapshot, reached
+from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.iteration import Sequenced, any_traced
 from jitgraph.tracing.merging import Overlay, Scope
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison, unbound_text
 
 
+class Endless(errors.TraceError):
+    """Branches are nested without an end: a recursion that the traced code cannot follow, as both sides are traced."""
+
+
+#: Branches under which such a recursion was met, by `Regions.place_of`: one side of them is assumed.
+ENDLESS: set[Any] = set()
 #: Deepest nesting of branches and loops: what goes deeper recurs without an end.
-_MOST_NESTED = 40
+_MOST_NESTED = 30
 
 
 @dataclass(slots=True)
@@ -100,6 +107,17 @@ class Regions:
         frame = user_frame()
         return None if frame is None else (frame.f_code, frame.f_lasti)
 
+    @staticmethod
+    def path_of() -> tuple[Any, ...]:
+        """The calls that lead to the statement at hand: one function may be called from several places."""
+        found: list[Any] = []
+        frame = user_frame()
+        while frame is not None:
+            if type(frame.f_globals) is TraceGlobals and frame.f_globals.is_user:
+                found.append((frame.f_code, frame.f_lasti))
+            frame = frame.f_back
+        return tuple(found)
+
     def key_of(self) -> Any:
         """A name for the branch at hand, the same when the trace begins anew: its place, and how often it was met."""
         place = self.place_of()
@@ -115,9 +133,8 @@ class Regions:
     def open(self, block: Block, scope: Any) -> Opened:
         self.used = True
         if len(self.opened) == _MOST_NESTED:
-            self.mode.fail(
-                "a function calls itself, and data decides when it ends", "write it as a loop, or use fallback='eager'."
-            )
+            what, remedy = "a function calls itself, and data decides when it ends", "write it as a loop."
+            raise Endless(errors.describe(what, self.mode.locate(), remedy=remedy))
         self.mode.blocks.append(block)
         self.builder.at_end(block)
         snapshot = Snapshot(self.outside, reached(self.outside, _variables(scope), self.made), self.attribute)
@@ -429,7 +446,10 @@ def is_the_users(error: Exception) -> bool:
     if isinstance(error, ArithmeticError | ValueError | IndexError | NameError | NotImplementedError):
         return True
     # an error raised here on purpose (`len` of an array without axes, `assert`) is a `raise`; a fault in here is none
-    return isinstance(error, TypeError | AttributeError | AssertionError) and tb.tb_frame.f_code.co_code[tb.tb_lasti] == _RAISE
+    return (
+        isinstance(error, TypeError | AttributeError | AssertionError)
+        and tb.tb_frame.f_code.co_code[tb.tb_lasti] == _RAISE
+    )
 
 
 def splice(source: Block, target: Block) -> None:

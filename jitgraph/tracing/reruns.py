@@ -7,13 +7,14 @@ kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jitgraph import errors
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import BRANCHES, Trait
 from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.transform import bound_symbols, op_symbols
+from jitgraph.records import dataclass
 
 #: Most ops that are moved for one check.
 _SLICE_OPS = 64

@@ -16,7 +16,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.transform import bound_symbols
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import constant_of
-from jitgraph.tensor import Storage, Tensor, is_writable, make, read
+from jitgraph.tensor import Storage, Tensor, is_writable, make, read, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
@@ -102,7 +102,7 @@ class Results:
             return self._fresh(read(x), self._returned)
         base = self._bases.get(storage)
         if base is None:
-            base = self._bases[storage] = self._further(make(storage, ()))
+            base = self._bases[storage] = self._further(self._whole(storage))
         if base != k:
             return Result("view_of_result", base, steps, 0, None, self.tensors, not is_writable(x))
         known = storage.value is not None  # else what it may be was written since
@@ -110,6 +110,13 @@ class Results:
             return self._chosen(choice)
         made = self._fresh(storage.value, self._returned)
         return made if storage.writable else replace(made, read_only=True)
+
+    def _whole(self, storage: Storage) -> Tensor:
+        """All of a storage; a scalar, of which there is a view, as an array: views of it share its memory."""
+        value = storage.value
+        if value is None or value.type.kind == "array":
+            return make(storage, ())
+        return wrap(self.mode, self.mode.builder.apply(REGISTRY["as_kind"], value, kind="array")[0])
 
     def _sources(self, storage: Storage) -> list[Storage]:
         """The storages that a chosen array may be in."""

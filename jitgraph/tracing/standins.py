@@ -17,7 +17,7 @@ import numpy as np
 
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, effects, entrust, host, iteration, kinds, numpy_python
+from jitgraph.tracing import control_flow, effects, entrust, host, iteration, kinds, numpy_python, ordering
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import Place
@@ -87,7 +87,7 @@ class Tracer(Operators):
             args = tuple([self.iterable(x) for x in args])
         standin = table().get(id(f))
         if standin is not None:
-            _check_usable(args)
+            _check_usable(args, kwargs)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in args):
                 args = tuple(kinds.arguments(self.mode, f, args))
             return (
@@ -116,12 +116,15 @@ class Tracer(Operators):
             args = (self.outside.before_write(args[0]), *args[1:])
         kind: Any = type(owner)
         if kind is Tensor:
-            _check_usable(args)
+            _check_usable(args, kwargs)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
                 owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
                 return getattr(owner, name)(*rest, **kwargs)
             return getattr(owner, name)(*args, **kwargs)
-        if type(owner) is effects.Made:
+        if kind is list and name == "sort":
+            ordering.sort_list(self, owner, *args, **kwargs)
+            return None
+        if kind is effects.Made:
             return effects.draw(self, owner, name, args, kwargs)
         return self.call(self.attr(owner, name), *args, **kwargs)
 
@@ -160,7 +163,7 @@ class Tracer(Operators):
         if kind is BuiltinFunctionType and type(f.__self__) is np.ufunc:  # np.add.reduce, ...
             body = NUMPY_TABLE.get((f.__self__, f.__name__))
             if body is not None:
-                _check_usable(args)
+                _check_usable(args, kwargs)
                 return body(*args, **kwargs)
         if kind is functools.partial:
             function, bound, named = (self.attr(f, name) for name in ("func", "args", "keywords"))
@@ -473,12 +476,12 @@ def _is_hashable(f: Any) -> bool:
     return True
 
 
-def _check_usable(args: Any) -> None:
+def _check_usable(args: Any, kwargs: Any) -> None:
     """A function looks at all its arguments: one without a value fails here, by its own error.
 
     Raises:
         UnboundLocalError, TraceError, Restart: as `Poison.error` says.
     """
-    for x in args:
+    for x in (*args, *kwargs.values()) if kwargs else args:
         if type(x) is Poison:
             x.fail()

@@ -19,7 +19,7 @@ from jitgraph.ir.types import TensorType, python_type
 from jitgraph.tensor import Storage, Tensor, dim_tensor, lift, wrap
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.iteration import Sequenced, integer_dim
-from jitgraph.tracing.loop_regions import ForRegion
+from jitgraph.tracing.loop_regions import MOST_TURNS, ForRegion
 from jitgraph.tracing.merging import Names, Scope, convert, inner_symbols, placeholder
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
 
@@ -196,7 +196,7 @@ class _RowLoop(ForRegion):
             at: Any = k._dim if type(k) is Tensor else k
             return dim_tensor(mode, length - 1 - at if reverse else at)
 
-        super().__init__(tracer.regions, Sequenced(mode, length, place), _STATE)
+        super().__init__(tracer.regions, Sequenced(mode, length, place), _STATE, tracer.regions.place_of())
         self.rows = rows
 
     def _begin(self, scope: Scope) -> None:
@@ -232,22 +232,28 @@ def _rows_of(
     turn: Callable[[Any, Any], tuple[Any, Any]],
     idle: Callable[[], Any],
     *,
-    reverse: bool,
+    reverse: bool = False,
+    unroll: bool = False,
 ) -> tuple[Any, Any]:
     """Run `turn(state, k) -> (state, y)` for each k in a region; the last state and the stacked results.
 
     Args:
         idle: what is run in place of a turn if there is none: answers a y.
+        unroll: trace the turns one by one.
     """
     rows = _Rows(tracer, what, f, count)
     state, mode = init, tracer.mode
     length = integer_dim(mode, count)
     example = mode.example(length)
-    if isinstance(example, int) and example < 2 and not mode.decide(">=", length, 2):  # as in plain Python
-        if mode.decide(">=", length, 1):
-            state, y = turn(state, 0)
-            rows.put(0, y, ahead=True)
-        else:
+    few = isinstance(example, int) and example < 2 and not mode.decide(">=", length, 2)
+    if few or unroll or tracer.regions.place_of() in mode.unrolled:  # as in plain Python
+        turns = mode.concrete_dim(length, "len")
+        if turns > MOST_TURNS:
+            mode.fail(f"{what}: {turns} turns are too many to be traced one by one", "let all turns be alike.")
+        for k in reversed(range(turns)) if reverse else range(turns):
+            state, y = turn(state, k)
+            rows.put(k, y, ahead=True)
+        if not turns:
             rows.put(0, idle(), ahead=False)
         return state, rows.result()
     loop = _RowLoop(tracer, rows, reverse)
@@ -287,7 +293,9 @@ def _scan(
     def idle() -> Any:
         return control.as_pair("scan", f, tracer.call(f, control.own_state(init), control.zeros_row(xs)))[1]
 
-    return _rows_of(tracer, "scan", f, control.own_state(init), count, turn, idle, reverse=bool(reverse))
+    unrolled = unroll is True and isinstance(integer_dim(tracer.mode, count), int)
+    state = control.own_state(init)
+    return _rows_of(tracer, "scan", f, state, count, turn, idle, reverse=bool(reverse), unroll=unrolled)
 
 
 def _map(tracer: Any, f: Any, xs: Any) -> Any:
@@ -299,7 +307,7 @@ def _map(tracer: Any, f: Any, xs: Any) -> Any:
     def idle() -> Any:
         return tracer.call(f, control.zeros_row(xs))
 
-    return _rows_of(tracer, "map", f, None, count, turn, idle, reverse=False)[1]
+    return _rows_of(tracer, "map", f, None, count, turn, idle)[1]
 
 
 def _associative_scan(tracer: Any, fn: Any, elems: Any, reverse: Any = False, axis: Any = 0) -> Any:

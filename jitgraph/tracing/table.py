@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import builtin_programs, effects, floating, iteration, numpy_python, structured
+from jitgraph.tracing import builtin_programs, effects, floating, iteration, numpy_python, ordering, structured
 from jitgraph.tracing.hidden import MISSING
 from jitgraph.xp.core import NUMPY_TABLE
 
@@ -112,7 +112,8 @@ def table() -> dict[int, Any]:
             vars: _vars,
             print: _print,
         }
-        bodies = iteration.BODIES | builtin_programs.BODIES | effects.BODIES | floating.BODIES | structured.BODIES | own
+        bodies = iteration.BODIES | builtin_programs.BODIES | ordering.BODIES | effects.BODIES
+        bodies |= floating.BODIES | structured.BODIES | own
         found.update({f: OwnStandin(body) for f, body in bodies.items()})
         _add(found)
     if not _late.keys().isdisjoint(sys.modules):

@@ -60,7 +60,9 @@ def imag_of(x: Tensor) -> Any:
     shape, layout = x.type.shape, x.type.layout
     fortran = layout.is_f and not layout.is_c
     sizes = shape[::-1] if fortran else shape
-    zeros = mode.apply(R("full"), [lift(mode, zero)], {"shape": sizes, "dtype": x.type.dtype})[0]
+    zeros = mode.apply(R("full"), [lift(mode, zero)], {"shape": sizes, "dtype": zero.dtype})[0]
+    if not x.type.dtype.isnative:
+        zeros = mode.builder.apply(R("cast"), zeros, dtype=x.type.dtype)[0]
     axes = range(len(shape))
     order = reversed(axes) if fortran else axes
     return make(Storage(mode, zeros, None, writable=False), (IndexMap(shape, tuple(AxisMap(0, 1, k) for k in order)),))

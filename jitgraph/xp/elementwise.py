@@ -117,17 +117,20 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
 
 
 def _single_product(record: str, values: Sequence[Any], out: Any, where: Any) -> Tensor | None:
-    """A complex product of one element that goes through NumPy's iterator for the sake of `out` or `where`, else None."""
+    """A complex product of one element that takes NumPy's iterator for the sake of `out` or `where`, else None."""
     if record not in ("mul", "square") or (type(out) is not Tensor and where is True):
         return None
     mode = mode_of((*values, out))
     lifted = [lift(mode, v) for v in values] if isinstance(mode, TraceMode) else []
     if not isinstance(mode, TraceMode) or not mode.is_single_product(lifted):
         return None
+    if any(type(x) is Tensor and any(d != 1 for d in x.type.shape) for x in (out, where)):
+        return None  # the one element is computed for many
     rank = max(v.type.ndim for v in lifted)
-    if where is True and out.type.ndim == rank and out.type.dtype.isnative:
-        if not any(type(v) is Tensor and v._storage is out._storage for v in values):
-            return None
+    if where is True:
+        apart = not any(type(v) is Tensor and v._storage is out._storage for v in values)
+        if apart and rank in (0, out.type.ndim) and out.type.dtype.isnative:
+            return None  # no axis is missing, or the operands have none at all
     first, *rest = [mode.native(v) for v in lifted]
     return wrap(mode, mode.single_product(first, *(rest or [first])))
 

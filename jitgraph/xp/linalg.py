@@ -124,10 +124,18 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     if x.type.ndim <= 2 and y.type.ndim <= 2:
         made = _single(x, y) if _are_single(x, y) else product_of(*_for_blas(x, y), "dot")
         return made if deliver(made, out) is made or not made.type.shape else out
-    if y.type.ndim <= 2:
-        return deliver(product_of(x, y, "dot"), out)
+    return deliver(_dot_of_many(x, y, "dot"), out)
+
+
+def _dot_of_many(x: Tensor, y: Tensor, what: str) -> Tensor:
+    """`dot` in more than two axes: of floats NumPy's own, whose sums are those of single products of vectors."""
     ndim = y.type.ndim
-    return deliver(_contract(x, moveaxis(y, ndim - 2, 0), 1), out)
+    if np.result_type(x.type.dtype, y.type.dtype).kind in "fc":
+        inner_x, inner_y = x.type.shape[-1], y.type.shape[max(ndim - 2, 0)]
+        if inner_x != inner_y:
+            y = _matched(x._storage.mode, x, y, inner_x, inner_y, what)
+        return apply(R("dot"), x, y)  # type: ignore[no-any-return]
+    return product_of(x, y, what) if ndim <= 2 else _contract(x, moveaxis(y, ndim - 2, 0), 1)
 
 
 def _are_single(x: Tensor, y: Tensor) -> bool:
@@ -200,6 +208,9 @@ def inner(a: Any, b: Any, /) -> Any:
         return _single(x, y)
     if x.type.ndim == y.type.ndim == 1:
         return product_of(*_for_blas(x, y), "inner")
+    if x.type.ndim > 2 or y.type.ndim > 2:
+        ndim = y.type.ndim
+        return _dot_of_many(x, transpose(y, [*range(ndim - 2), ndim - 1, ndim - 2]) if ndim > 1 else y, "inner")
     return _contract(x, moveaxis(y, -1, 0), 1)
 
 

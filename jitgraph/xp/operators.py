@@ -372,6 +372,9 @@ def power(a: Any, b: Any) -> Any:
             return apply(R("square"), base)
         return ufunc_power(a, b)
     if base.type.dtype.kind in "iub" and t.dtype.kind in "iub":
+        if base.type.dtype.kind == "b" and exponent is None and t.kind == "py_int" and isinstance(mode, TraceMode):
+            squared = mode.builder.apply(R("eq"), lift(mode, b), 2)[0]
+            exponent = 2 if mode.assume(squared, "the dtype of a power of bools, which is another one for 2,") else None
         if exponent == 2 and t.kind == "py_int":  # of bools: the loop of `np.square`
             return apply(R("square"), cast(base, np.int8) if base.type.dtype.kind == "b" else base)
         return ufunc_power(a, b)
@@ -559,7 +562,7 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
 
 
 def _single_in_place(name: str, x: Tensor, other: Any) -> Tensor | None:
-    """`x *= other` and `x **= 2` of one complex element, for which NumPy takes an iterator; None: not such a product."""
+    """`x *= other` and `x **= 2` of one complex element, which take NumPy's iterator; None: no such product."""
     mode = x._storage.mode
     if not isinstance(mode, TraceMode) or x.type.dtype.kind != "c" or any(d != 1 for d in x.type.shape):
         return None

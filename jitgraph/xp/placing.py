@@ -52,7 +52,7 @@ from jitgraph.xp.indexing import (
 )
 from jitgraph.xp.keys import mask_rank, parse
 from jitgraph.xp.shape import ravel, reshape_to, stretched
-from jitgraph.xp.storable import check_number, listed
+from jitgraph.xp.storable import check_number, listed, refuse_order, refuse_overlap
 from jitgraph.xp.writes import setitem
 
 # --- what all share
@@ -248,6 +248,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         return
     x = target_of(dst, "copyto")
     if where is True:
+        refuse_order(x, src)
         assign(x, operand(src), casting)
         return
     mode = x._storage.mode
@@ -371,6 +372,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     if m is EAGER:
         np.place(plain(x), unwrap(mask), unwrap(vals))
         return
+    if type(vals) is Tensor and vals.type.layout.is_c:  # of all others NumPy makes a copy
+        refuse_overlap(x, vals, "np.place")
     chosen = _mask_like(mask, x, m, "place")
     values = as_dtype(vals, x.type.dtype, m, "safe")
     if no_elements(m, values.type.shape[0]):

@@ -237,7 +237,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if _is_scalar(a):
         return a
     if not gone:
-        return x if axis is None else view_of(x, IndexMap.identity(shape))
+        return x if axis is None or not shape else view_of(x, IndexMap.identity(shape))
     return drop_axes(x, gone)
 
 

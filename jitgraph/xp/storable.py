@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Value
+from jitgraph.ir.storage import disjoint
+from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode, constant_of
 from jitgraph.tensor import Mode, Tensor, plain, read
 from jitgraph.xp.core import R, cast, literal, mode_in, tensor
@@ -171,3 +174,84 @@ def _refuses_arrays() -> bool:
         except (ValueError, TypeError):
             return True
     return False
+
+
+def refuse_overlap(x: Tensor, values: Any, what: str) -> None:
+    """Refuse values for single elements of `x` that are another view of these: NumPy overwrites some first.
+
+    Which ones depends on how its copy loops are compiled, so no other code can have its results.
+
+    Raises:
+        TraceError: `values` is a view of the storage of `x`, and nothing proves the two to be apart.
+    """
+    mode = x._storage.mode
+    if type(values) is not Tensor or values._storage is not x._storage or not isinstance(mode, TraceMode):
+        return
+    if all(d == 1 for d in values.type.shape):
+        return
+    own, other = _as_map(x), _as_map(values)
+    if own is None or other is None or not disjoint(own, other, mode.builder.graph.facts):
+        mode.fail(
+            f"{what} takes its values from another view of the elements written, some of which NumPy overwrites first",
+            "copy them first: `values.copy()`.",
+        )
+
+
+def refuse_order(x: Tensor, values: Any) -> None:
+    """Refuse `x = values` of two views along one axis where NumPy overwrites a value before it reads it.
+
+    It goes forward, or backward if the values begin in front of the target and reach it, and makes no copy of values in
+    one axis. With equal steps that is right, and for `x[:n] = x[::2]`, not for `x[::2] = x[:n]`.
+
+    Source: `raw_array_assign_array`.
+
+    Raises:
+        TraceError: some value is overwritten first (perhaps, where the size is a symbol).
+    """
+    mode = x._storage.mode
+    if type(values) is not Tensor or values._storage is not x._storage or not isinstance(mode, TraceMode):
+        return
+    own, other = _as_map(x), _as_map(values)
+    if own is None or other is None or not len(own.shape) == len(other.shape) == 1 or other.shape == (1,):
+        return
+    pairs = [(p, q) for p, q in zip(own.axes, other.axes, strict=True) if p != q or p.axis is not None]
+    if len(pairs) != 1:
+        return
+    ((target, source),) = pairs
+    steps, gap = (target.step, source.step), source.offset - target.offset
+    if target.axis is None or source.axis is None or not all(isinstance(step, int) for step in steps):
+        return
+    if _overwrites(target.step, source.step, gap, own.shape[0]):
+        mode.fail(
+            "the values lie over the elements written, with another step: NumPy overwrites some before it reads them",
+            "copy them first: `values.copy()`.",
+        )
+
+
+def _overwrites(target: DimLike, source: DimLike, gap: DimLike, size: DimLike) -> bool:
+    """Whether element j of the values, at `gap + j * source`, is some element k of the target, at `k * target`, written
+    before it is read.
+    """
+    if not isinstance(target, int) or not isinstance(source, int) or target * source < 0:
+        return False  # opposite directions: NumPy makes a copy
+    if target < 0:
+        gap, target, source = gap + (size - 1) * (source - target), -target, -source
+    if not isinstance(gap, int):
+        return False
+    steps = target - source if gap >= 0 else source - target
+    for ahead in range(1, steps + 1):  # k = j - ahead going forward, j + ahead going backward
+        j, rest = divmod(abs(gap) + target * ahead, steps)
+        if not rest and (not isinstance(size, int) or j + ahead * (gap < 0) < size):
+            return True
+    return False
+
+
+def _as_map(x: Tensor) -> IndexMap | None:
+    """The elements of the storage that a view has, if its steps are all affine."""
+    base = x._storage.value
+    made = IndexMap.identity(base.type.shape) if isinstance(base, Value) else None
+    for step in x._steps:
+        if made is None or not isinstance(step, IndexMap):
+            return None
+        made = made.then(step)
+    return made

@@ -37,7 +37,7 @@ from jitgraph.xp.core import (
 from jitgraph.xp.indexing import basic_view, count_of, gathering
 from jitgraph.xp.keys import Item, full_mask, mask_rank, parse
 from jitgraph.xp.shape import reshape_to, stretched, transpose
-from jitgraph.xp.storable import check_number, check_sequence, listed
+from jitgraph.xp.storable import check_number, check_sequence, listed, refuse_order, refuse_overlap
 
 # --- writing
 
@@ -74,6 +74,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     mask = full_mask(mode, key, t.shape, alone=True)
     if mask is not None:
         check_number(mode, value, t.dtype, elements=True)
+        if type(value) is Tensor and value.type.ndim == 1:
+            refuse_overlap(x, value, "x[mask] = values")
         _masked_write(mode, x, mask, value)
         return
     lower = _leading_mask(mode, x, key)
@@ -87,6 +89,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         view = basic_view(mode, x, parsed.items)
         scalar = parsed.scalar and view.type.dtype.kind != "b"  # bools take the truth of an array of one element
         check_sequence(value, view.type.ndim, scalar, from_list)
+        refuse_order(view, value)
         assign(view, value)
         return
     scatter(mode, x, parsed.items, value)

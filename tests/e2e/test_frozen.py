@@ -657,7 +657,7 @@ def handler_that_raises_another(jit):
     yield attempt(f, X, 1), attempt(f, X, 100), attempt(f, X, 2)
 
 
-@stories.refused("handled by `try`", "x[idx[i]]")
+@stories.add
 def handler_in_a_loop(jit):
     @jit
     def f(x, idx):
@@ -673,7 +673,7 @@ def handler_in_a_loop(jit):
     yield f(X, np.array([0, 1, 2]))
 
 
-@stories.refused("handled by `try`", "x[k] = 1.0")
+@stories.add
 def handler_after_a_write(jit):
     @jit
     def f(x, k):
@@ -686,6 +686,19 @@ def handler_after_a_write(jit):
 
     for k in (2, 9):
         yield f(X.copy(), k)
+
+
+@stories.refused("handled by `try`", "y[i] = x[idx[i]]")
+def handler_after_a_write_in_a_loop(jit):
+    @jit
+    def f(x, y, idx):
+        for i in range(len(idx)):
+            try:
+                y[i] = x[idx[i]]
+            except IndexError:
+                y[i] = 0.0
+
+    yield f(X, X * 0, np.array([0, 9, 2]))
 
 
 @stories.add

@@ -35,7 +35,7 @@ def difference(given: list[Any], expected: Outcome, found: Outcome, *, free_zero
     Args:
         given: the arguments as they were before the call.
         free_zero: -0.0 and 0.0 are one (the sign of zero in `min` and `max` is not promised).
-        memory: strides, writeability and shared memory count, too.
+        memory: writeability and shared memory count, too.
     """
     if expected.error is not None or found.error is not None:
         return _error_difference(given, expected, found, free_zero)
@@ -125,11 +125,17 @@ def value_difference(a: Any, b: Any, free_zero: bool, memory: bool = True) -> st
     if not np.all(equal):
         at = tuple(int(i) for i in np.argwhere(~equal)[0]) if x.ndim else ()
         return f"{np.count_nonzero(~equal)} of {x.size} elements differ, at {at}: NumPy {x[at]!r}, compiled {y[at]!r}"
-    if memory and isinstance(a, np.ndarray) and a.size > 1:
-        if any(s != t for s, t, d in zip(a.strides, b.strides, a.shape, strict=True) if d > 1):
-            return f"strides: NumPy {a.strides}, compiled {b.strides} of shape {a.shape}"
-        if a.flags.writeable != b.flags.writeable:
-            return f"writeable: NumPy {a.flags.writeable}, compiled {b.flags.writeable}"
+    if memory and isinstance(a, np.ndarray) and a.size > 1 and a.flags.writeable != b.flags.writeable:
+        return f"writeable: NumPy {a.flags.writeable}, compiled {b.flags.writeable}"
+    return ""
+
+
+def layout_difference(expected: Outcome, found: Outcome) -> str:
+    """Which result lies in memory in another way, of two outcomes without a `difference`; empty if none does."""
+    for k, (a, b) in enumerate(zip(flat(expected.results), flat(found.results), strict=True)):
+        if isinstance(a, np.ndarray) and a.size > 1:
+            if any(s != t for s, t, d in zip(a.strides, b.strides, a.shape, strict=True) if d > 1):
+                return f"result {k}: strides: NumPy {a.strides}, compiled {b.strides} of shape {a.shape}"
     return ""
 
 

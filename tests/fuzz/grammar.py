@@ -8,9 +8,12 @@ written into the place drawn last, `<axis>` an axis of the expression drawn last
 from __future__ import annotations
 
 #: Features that some parts of the package may lack; `python -m tests.fuzz.run --with name,name` adds them.
-FEATURES = ("complex", "float16", "swapped", "zero_sums", "where_sums")
+FEATURES = ("complex", "float16", "swapped", "zero_sums", "where_sums", "exits")
 #: Those drawn unless told otherwise.
 DEFAULT_FEATURES: frozenset[str] = frozenset({"complex", "float16", "swapped", "zero_sums"})
+
+#: Programs of smaller seeds are drawn without "exits", so that seeds on record stay what they were.
+EXITS_FROM = 820_000
 
 Alternatives = tuple[tuple[float, str], ...]
 
@@ -167,6 +170,20 @@ GRAMMAR: dict[str, Alternatives] = {
         (1, "<target> = <a>[i:i + 2]"),
         (1, "<target> = i * 2"),
     ),
+}  # fmt: skip
+
+#: What is drawn, too, with the feature "exits".
+MORE: dict[str, Alternatives] = {
+    "expression": ((3, "(<e> if <test> else <e>)"),),
+    "test": _words(
+        "0<np.sum(<a>)<=<n> <n><=np.max(<a>)<<n> len(<a>)>2>=<a>.ndim np.any(<a>)or(len(<a>)>4) "
+        "(<a>.size>3)==(np.sum(<a>)>0) <a>.ravel()[-1:].sum()<<n>"
+    ),
+    "range": _words(
+        "0,<a>.shape[0],1+int(np.sum(<a>>0)) min(12,int(np.sum(<a>>0))) <a>.shape[0]-1,-1,-1-int(np.any(<a>)) "
+        "2,len(<a>),2"
+    ),
+    "in_loop": (*_words("<a>[i]+=<a>[i-1] <a>[i:]=<a>[i]"), (1, "<target> = <a>[i] if <test> else <a>[0]")),
 }  # fmt: skip
 
 #: Functions that programs call.

@@ -30,7 +30,7 @@ from jitgraph.passes.pipeline import PASSES, run_pipeline
 from jitgraph.runtime import table
 from jitgraph.specialise import Specialisation
 from jitgraph.tracing.capture import call_key
-from tests.fuzz.compare import Outcome, difference, run, value_difference
+from tests.fuzz.compare import Outcome, difference, layout_difference, run, value_difference
 from tests.fuzz.programs import Fuzzed
 from tests.loop_programs import copied
 
@@ -61,11 +61,16 @@ class Difference:
 
 @dataclass(slots=True)
 class Counts:
-    """What was compared: calls at each level, those that ran in plain Python, refused programs by text."""
+    """What was compared: calls at each level, those that ran in plain Python, refused programs by text.
+
+    Attributes:
+        layouts: results that lie in memory in another way than NumPy's: no faults, but worth having.
+    """
 
     programs: int = 0
     levels: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    layouts: list[str] = field(default_factory=list)
 
 
 class Unsupported(Exception):  # noqa: N818
@@ -184,6 +189,9 @@ def check(program: Fuzzed, counts: Counts | None = None) -> Difference | None:
         if isinstance(found.error, errors.TraceError):
             raise Unsupported(str(found.error).split("\n", maxsplit=1)[0])
         what = difference(given, expected, found, free_zero=free_zero)
+        layout = "" if what or expected.error is not None else layout_difference(expected, found)
+        if layout:
+            counts.layouts.append(layout)
         served = serving(jitted, program.make(call))
         if served is None:
             counts.levels["plain Python"] += 1
@@ -302,7 +310,7 @@ def _smaller(program: Fuzzed) -> list[Fuzzed]:
 
 def _parts(text: str) -> Sequence[str]:
     if text.startswith("{"):
-        return [p.split(": ", maxsplit=1)[1] for p in _parts(text[1:-1])]
+        return [p.split(": ", maxsplit=1)[1] for p in _parts(text[1:-1]) if p]
     if text.startswith("["):
         return _parts(text[1:-1])
     parts, depth = [""], 0

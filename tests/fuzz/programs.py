@@ -22,11 +22,13 @@ import numpy as np
 
 from tests.fuzz.accidents import WATCHERS, Refused, check_product, check_target, watched
 from tests.fuzz.arguments import FLOATS, INTEGERS, LAYOUTS, SIZE_NAMES, SIZES, Argument, Sizes, fits, make_arguments
-from tests.fuzz.grammar import DEFAULT_FEATURES, GRAMMAR, HELPERS
+from tests.fuzz.grammar import DEFAULT_FEATURES, EXITS_FROM, GRAMMAR, HELPERS, MORE
 
 #: No expression or statement may make an array greater than this.
 _LARGEST = 2_500
 _HOLE = re.compile(r"<([a-z]\w*)>")
+#: While statements are tried, a `return` is an assignment: what comes behind it is tried, too.
+_RETURN = re.compile(r"(?m)^( *)return ")
 #: Dtypes from narrow to wide; what is written into a place may not be wider in kind.
 _KINDS = "biufc"
 
@@ -91,14 +93,20 @@ def _accumulate_guard(function: Any) -> Any:
             raise Refused("a running sum into an array of another shape: NumPy takes some")
         return function(x, *args, out=out, **kwargs)
 
-    return guarded
+    return _into_guard(guarded)
 
 
-def _dot_guard(function: Any) -> Any:
-    def guarded(x: Any, y: Any) -> Any:
-        if np.ndim(x) > 2 or np.ndim(y) > 2:
-            raise Refused("the bits of products of more than two axes are not promised")
-        return function(x, y)
+def _into_guard(function: Any) -> Any:
+    """Of reductions: they compute in the dtype of `out`; casts of floats out of its range are not promised."""
+
+    def guarded(x: Any, *args: Any, **kwargs: Any) -> Any:
+        into = getattr(kwargs.get("out"), "dtype", None)
+        numbers = np.asarray(x).real
+        if into is not None and into.kind in "iu" and numbers.dtype.kind == "f":
+            limits = np.iinfo(into)
+            if not np.all((numbers >= limits.min) & (numbers <= limits.max / 2)):
+                raise Refused("floats cast to integers out of range")
+        return function(x, *args, **kwargs)
 
     return guarded
 
@@ -140,12 +148,12 @@ class _Checked:
         found = getattr(np, name)
         if name in ("sum", "mean", "var", "std", "trace") and "zero_sums" not in self.features:
             return _sum_guard(found)
-        if name == "dot":
-            return _dot_guard(found)
-        if name in ("place", "putmask"):
+        if name == "place":
             return _overlap_guard(found)
         if name in ("multiply", "square", "power", "outer"):
             return _product_guard(found)
+        if name in ("sum", "max"):
+            return _into_guard(found)
         return _accumulate_guard(found) if name == "cumsum" else found
 
 
@@ -161,10 +169,14 @@ class Generator:
         self.space: dict[str, Any] = {"np": _Checked(features), "watchers": WATCHERS}
         exec(watched(HELPERS), self.space)
         self.depth = 2
+        self.depth_of_blocks = 0
         #: The array written by the statement being drawn, its dtype, and the expression drawn last.
         self.own, self.kind, self.last = "", "c", "0"
         #: In a block of a loop no name may grow from turn to turn.
         self.in_loop = 0
+        self.exits = "exits" in features
+        #: How many values each `return` gives; whether there is one before the last.
+        self.returned_count, self.returns = self.r.choice((1, 1, 2)) if self.exits else 0, False
         floats = [*FLOATS, *(["float16"] if "float16" in features else [])]
         self.dtypes = {np.dtype(d) for d in (*floats, *INTEGERS, "bool")}
         if "complex" in features:
@@ -186,7 +198,7 @@ class Generator:
         method = getattr(self, f"draw_{name}", None)
         if method is not None:
             return str(method())
-        alternatives = GRAMMAR[name]
+        alternatives = GRAMMAR[name] + (MORE.get(name, ()) if self.exits else ())
         return self.fill(self.r.choices([t for _, t in alternatives], [w for w, _ in alternatives])[0])
 
     def draw_e(self) -> str:
@@ -354,7 +366,8 @@ class Generator:
         before = {name: _frozen(x) for name, x in self.env.items()}
         try:
             with np.errstate(all="ignore"):
-                exec(watched(text), self.space, self.env)
+                exec(watched(_RETURN.sub(r"\1returned_ = ", text)), self.space, self.env)
+            self.env.pop("returned_", None)
         except Exception:  # noqa: BLE001 - any failure of a tried statement
             self.restore(before)
             return False
@@ -386,8 +399,10 @@ class Generator:
         for _ in range(count * 6):
             if len(lines) >= count:
                 break
-            deeper = self.chance(0.06)
+            deeper = self.chance(0.15 if self.exits and self.depth_of_blocks < 3 else 0.06)
+            self.depth_of_blocks += 1
             text = self.compound() if deeper else self.draw("in_loop" if extra and self.chance(0.3) else "statement")
+            self.depth_of_blocks -= 1
             if text and self.try_statement(text):
                 lines += text.split("\n")
         self.env = keep
@@ -407,7 +422,7 @@ class Generator:
         if start and self.chance(0.4):
             total = start.split(" ", maxsplit=1)[0]
             lines += f"\n    {total} = {total} + {name}[i]"
-        return start + f"for i in range({bound}):\n{lines}{self._exit()}"
+        return start + f"for i in range({bound}):\n{lines}{self._exit()}{self._otherwise()}"
 
     def _loop_block(self, bound: dict[str, Any]) -> str:
         outer = {name: self.env[name] for name in bound if name in self.env}
@@ -420,10 +435,16 @@ class Generator:
         self.env.update(outer)
         return lines
 
+    def _otherwise(self) -> str:
+        """Perhaps the `else` of a loop."""
+        return self.fill("\nelse:\n    <statement>") if self.exits and self.chance(0.2) else ""
+
     def _exit(self) -> str:
         """Perhaps a way out of a loop."""
-        if self.chance(0.75):
+        if self.chance(0.6 if self.exits else 0.75):
             return ""
+        if self.exits and self.chance(0.25):
+            return f"\n    if {self.draw('test')}:\n        {self._return()}"
         return self.fill(
             self.pick("\n    if <test>:\n        break", "\n    if <test>:\n        continue\n    <statement>")
         )
@@ -451,7 +472,7 @@ class Generator:
             return ""
         total = start.split(" ", maxsplit=1)[0]
         lines = self._loop_block(bound)
-        return f"{start}{head}\n{lines}\n    {total} = {total} + {self.pick('r', 'np.sum(r)', 'r * 2')}{self._exit()}"
+        return f"{start}{head}\n{lines}\n    {total} = {total} + {self.pick('r', 'np.sum(r)', 'r * 2')}{self._exit()}{self._otherwise()}"
 
     def while_loop(self) -> str:
         name, self.locals = self.draw_a(), self.locals + 1
@@ -459,6 +480,9 @@ class Generator:
         lines = self._loop_block({counter: 1})
         more = self.pick(f" and np.sum({name}) < 1e6", "", f" and not np.any({name} > 50)")
         bound = self.pick("3", "5", f"{name}.shape[0]")
+        if self.exits:
+            counted = f"{counter} = 0\nwhile {counter} < {bound}{more}:\n    {counter} += 1\n{lines}"
+            return counted + self._exit() + self._otherwise()
         return f"{counter} = 0\nwhile {counter} < {bound}{more}:\n{lines}\n    {counter} += 1"
 
     def branch(self) -> str:
@@ -469,7 +493,16 @@ class Generator:
             text += f"\nelse:\n{self.block(self.r.randint(1, 2))}"
         return text
 
+    def _return(self) -> str:
+        """A `return` of as many values as the last one gives; sometimes of what it does not."""
+        self.returns = True
+        if self.chance(0.1):
+            return self.fill("return <a>, <e>")
+        return "return " + ", ".join(self.draw("a") if self.chance(0.6) else self.draw("e") for _ in range(self.returned_count))
+
     def early_return(self) -> str:
+        if self.exits and self.chance(0.8):
+            return f"if {self.draw('test')}:\n    {self._return()}"
         if self.in_loop or self.chance(0.5):
             return self.fill("if <test>:\n    raise ValueError('no')")
         return self.fill("if <test>:\n    return <a>, <e>")
@@ -539,7 +572,7 @@ class Generator:
         for _ in range(wanted * 8):
             if len(lines) >= wanted:
                 break
-            text = self.compound() if self.chance(0.12) else self.draw("statement")
+            text = self.compound() if self.chance(0.22 if self.exits else 0.12) else self.draw("statement")
             if not text:
                 continue
             if self.try_statement(text):
@@ -566,6 +599,8 @@ class Generator:
 
     def returned(self) -> str:
         found = [name for name in self.env if name[0] in "vw"]
+        if self.returns and self.chance(0.7):
+            return ", ".join(self.r.choice(found or ["a0"]) for _ in range(self.returned_count))
         shown = self.r.sample(found, min(len(found), self.r.randint(1, 4)))
         if self.chance(0.3):
             shown.append("a0")
@@ -606,6 +641,8 @@ def _compiles(text: str) -> bool:
 
 def draw(seed: int, features: frozenset[str] = DEFAULT_FEATURES) -> Fuzzed:
     """The program of a seed."""
+    if seed >= EXITS_FROM:
+        features |= {"exits"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Generator(seed, features).program()

@@ -51,6 +51,8 @@ def child(seeds: range, features: frozenset[str], shrinks: bool) -> None:
                 print(f"--- seed {seed}\n{source_of(seed, features)}\n{traceback.format_exc()}\nFAULT", flush=True)
             if time.perf_counter() - start > 10:
                 print(f"SLOW {seed}: {time.perf_counter() - start:.1f} s", flush=True)
+            for text in counts.layouts[:1]:
+                print(f"LAYOUT {seed} {text}", flush=True)
             print(f"COUNTS {json.dumps({**counts.levels, 'programs': 1})}", flush=True)
     print("DONE", flush=True)
 
@@ -71,6 +73,7 @@ class Totals:
         self.faults = 0
         self.levels: collections.Counter[str] = collections.Counter()
         self.refused: collections.defaultdict[str, list[int]] = collections.defaultdict(list)
+        self.layouts: list[str] = []
 
     def line(self, line: str) -> bool:
         """Take note of a line; False if it is to be shown."""
@@ -79,6 +82,8 @@ class Totals:
         elif line.startswith("REFUSED"):
             _, seed, text = line.rstrip().split(" ", 2)
             self.refused[text[:110]].append(int(seed))
+        elif line.startswith("LAYOUT"):
+            self.layouts.append(line[7:].rstrip())
         elif line.startswith("COUNTS"):
             self.levels.update(json.loads(line[7:]))
         else:
@@ -164,6 +169,10 @@ def main() -> int:
         thread.join()
     refused = sum(map(len, totals.refused.values()))
     took = time.perf_counter() - start
+    if totals.layouts:
+        print(f"{len(totals.layouts)} programs with results that lie in memory in another way (no faults):")
+    for text in totals.layouts:
+        print(f"  {text}")
     print(
         f"seeds {given.seed} to {end - 1}: {totals.levels['programs']} programs, {totals.faults} faults, {refused} refused, {took:.0f} s"
     )

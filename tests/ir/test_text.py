@@ -38,7 +38,7 @@ graph @f(%x: f64[n, m], %y: f64[n, m]:F, %k: py_int, hidden "mod.g" %g: py_float
   }
   %r = cond %ok : f64[n, m] () {
     yield %a
-  } () {
+  } else {
     %s = add %x, %y : f64[n, m]
     yield %s
   }
@@ -56,6 +56,31 @@ def test_text_comes_back_with_and_without_places() -> None:
     assert "a.py" not in bare
     assert print_graph(parse(bare), loc=False) == bare
     assert str(g) == text
+
+
+def test_regions_are_named_where_there_are_several() -> None:
+    text = """
+graph @f(%k: py_int, %m: py_int) -> py_int {
+  %r = switch %k {cases = [-1, 3]} : py_int () {
+    yield %k
+  } case 3 {
+    yield %m
+  } else {
+    %s = while %k : py_int (%a: py_int) {
+      %c = lt %a, %m : py_bool
+      yield %c
+    } do (%b: py_int) {
+      %d = add %b, %b : py_int
+      yield %d
+    }
+    yield %s
+  }
+  return %r
+}
+""".lstrip()
+    assert print_graph(parse(text)) == text
+    unnamed = text.replace("case 3", "()").replace("else", "()").replace("do (", "(")
+    assert print_graph(parse(unnamed)) == text
 
 
 def test_parser_builds_what_the_text_says() -> None:

@@ -317,6 +317,59 @@ def test_a_loop_that_writes_what_is_needed_after_it_gets_a_copy() -> None:
     Lowered(text)(floats(9), 0)
 
 
+def test_an_argument_is_written_in_place_and_its_readers_get_the_copy() -> None:
+    """What the caller sees is written before an error that follows: the old elements are copied, not the argument."""
+    check_pass(
+        bufferize,
+        """
+        graph @f(%x: f64[n], %ok: py_bool) -> (f64[n], argument 0) if n >= 1 {
+          %zero = constant {value = 0.0} : py_float
+          %w = write %zero, %x {map = () -> (0)} : f64[n]
+          check %ok {order = 1, site = 0 ValueError "no"}
+          %s = neg %x : f64[n]
+          return %s, %w {mutates = [0]}
+        }""",
+        """
+        graph @f(%x: f64[n], %ok: py_bool) -> (f64[n], argument 0) if n >= 1 {
+          %zero = constant {value = 0.0} : py_float
+          %old = copy %x {order = "K", reason = "its old elements are read by neg"} : f64[n]
+          %w = write %zero, %x {map = () -> (0)} : f64[n]
+          check %ok {order = 1, site = 0 ValueError "no"}
+          %s = neg %old : f64[n]
+          return %s, %w {mutates = [0]}
+        }""",
+    )
+
+
+def test_a_loop_that_carries_a_view_of_an_argument_it_writes_copies_the_view() -> None:
+    check_pass(
+        bufferize,
+        """
+        graph @f(%x: f64[n, m]) -> (f64[m], argument 0) where n >= 0, m >= 0, index k >= 0, k <= n - 1 if n >= 1 {
+          %v = view %x {map = (d0: m) -> (0, d0)} : f64[m]
+          %zero = constant {value = 0.0} : py_float
+          %r, %y = for %v, %x {index = k, lower = 0, step = 1, upper = n} : f64[m], f64[n, m] (%p: f64[m], %q: f64[n, m]) {
+            %w = write %zero, %q {map = () -> (k, 0)} : f64[n, m]
+            %s = neg %p : f64[m]
+            yield %s, %w
+          }
+          return %r, %y {mutates = [0]}
+        }""",
+        """
+        graph @f(%x: f64[n, m]) -> (f64[m], argument 0) where n >= 0, m >= 0, index k >= 0, k <= n - 1 if n >= 1 {
+          %v = view %x {map = (d0: m) -> (0, d0)} : f64[m]
+          %zero = constant {value = 0.0} : py_float
+          %old = copy %v {order = "K", reason = "the loop carries it twice"} : f64[m]
+          %r, %y = for %old, %x {index = k, lower = 0, step = 1, upper = n} : f64[m], f64[n, m] (%p: f64[m], %q: f64[n, m]) {
+            %w = write %zero, %q {map = () -> (k, 0)} : f64[n, m]
+            %s = neg %p : f64[m]
+            yield %s, %w
+          }
+          return %r, %y {mutates = [0]}
+        }""",
+    )
+
+
 def test_a_loop_that_only_hands_through_needs_nothing() -> None:
     text = """
         graph @f(%x: f64[n], %t: py_int) -> np.f64 where n >= 0, n != 1, value t, index k {

@@ -314,6 +314,21 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
             "%r = logical_not %x : bool[n]",
         ),
     ],
+    "where_of_own_condition": [
+        (
+            "f64[]",
+            "%m = isnan %x : np.bool\n%n = signbit %x : np.bool\n%a = where %m, %n, %m : bool[]\n%r = logical_not %a : np.bool",
+            "%m = isnan %x : np.bool\n%n = signbit %x : np.bool\n%a = logical_and %m, %n : np.bool\n"
+            "%b = as_kind %a {kind = \"array\"} : bool[]\n%r = logical_not %b : np.bool",
+        ),
+        (
+            "f64[n]",
+            "%t = constant {value = true} : py_bool\n%m = isnan %x : bool[n]\n%n = signbit %x : bool[n]\n"
+            "%a = where %m, %m, %n : bool[n]\n%b = where %n, %t, %m : bool[n]\n%r = logical_xor %a, %b : bool[n]",
+            "%m = isnan %x : bool[n]\n%n = signbit %x : bool[n]\n%a = logical_or %m, %n : bool[n]\n"
+            "%b = logical_or %n, %m : bool[n]\n%r = logical_xor %a, %b : bool[n]",
+        ),
+    ],
     # rounding, tests, reductions
     "round_of_whole": [
         ("f64[n]", "%a = floor %x : f64[n]\n%r = rint %a : f64[n]", "%r = floor %x : f64[n]"),
@@ -323,7 +338,13 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
         ("i64[]", "%r = isfinite %x : np.bool", "%r = constant {value = bool(true)} : np.bool"),
     ],
     "reduce_nothing": [
-        ("f64[n]", "%a = reduce_sum %x {axes = [], keepdims = false} : f64[n]\n%r = exp %a : f64[n]", "%r = exp %x : f64[n]"),
+        ("i64[n]", "%a = reduce_sum %x {axes = [], keepdims = false} : i64[n]\n%r = neg %a : i64[n]", "%r = neg %x : i64[n]"),
+        ("f64[n]", "%a = reduce_prod %x {axes = [], keepdims = false} : f64[n]\n%r = exp %a : f64[n]", "%r = exp %x : f64[n]"),
+        (
+            "f64[n]",
+            "%a = reduce_sum %x {axes = [], keepdims = false} : f64[n]\n%r = exp %a : f64[n]",
+            "%c = constant {value = f64(0.0)} : np.f64\n%a = add %x, %c : f64[n]\n%r = exp %a : f64[n]",
+        ),
     ],
     # fast math
     "add_any_zero": [

@@ -1,0 +1,113 @@
+"""A loop over time or along a recurrence moves inside the elementwise nests that it repeats.
+
+    for t: {for i vector: a[i, t] = f(a[i, t - 1])}    becomes    for i vector: {for t: a[i, t] = f(a[i, t - 1])}
+
+Legal where each point of the nests' domain keeps to itself: every buffer that is written in the loop is accessed at
+places that name the point, and all in the same way, so that no two points share an element. Each point then does what
+it did in the same order, and what it hands from turn to turn stays in registers. It pays where something is handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitgraph.codegen.loops import For, If, Load, Stmt, Store, While
+from jitgraph.ir.dims import DimLike, split_linear, substitute, symbol, symbols
+from jitgraph.schedule.memory import dense
+from jitgraph.schedule.nests import Nest, nest_of
+
+#: Statements of a body that is worth running as two vectors side by side: it waits for the turn before.
+INTERLEAVED = 24
+
+
+def interchange(body: list[Stmt]) -> list[Stmt]:
+    """A body whose innermost serial loops over nests stand inside the nests where that is legal and pays."""
+    return [_interchanged(s) for s in body]
+
+
+def _interchanged(s: Stmt) -> Stmt:
+    if isinstance(s, If):
+        return If(s.condition, interchange(s.then), s.otherwise if s.cold else interchange(s.otherwise), s.merges, s.cold)
+    if isinstance(s, While):
+        return While(s.test, s.condition, interchange(s.body), s.carried)
+    if not isinstance(s, For) or s.role != "serial":
+        return s
+    made = _inside(s)
+    if made is not None:
+        return made
+    return For(s.symbol, s.lower, s.upper, interchange(s.body), s.step, s.role, s.carried, s.lanes, s.interleave)
+
+
+def _inside(time: For) -> For | None:
+    """The nests of a loop with the loop inside, or None."""
+    if time.carried or not time.body:
+        return None
+    nests: list[Nest] = []
+    for s in time.body:
+        nest = nest_of(s)
+        if nest is None or (nests and nest.domain() != nests[0].domain()):
+            return None
+        nests.append(nest)
+    loops = nests[0].loops
+    if any(time.symbol in symbols(d) for bounds in nests[0].domain() for d in bounds):
+        return None
+    points = [loop.symbol for loop in loops]
+    body = [s for nest in nests for s in nest.over(loops)]
+    if not _keeps_to_itself(body, points, time.symbol) or not _hands_on(body, time):
+        return None
+    inner = For(time.symbol, time.lower, time.upper, body, time.step)
+    last = loops[-1]
+    lanes = For(last.symbol, last.lower, last.upper, [], 1, "vector", [], last.lanes, last.interleave)
+    if len(body) <= INTERLEAVED and lanes.interleave == 1:
+        lanes.interleave = 2
+    return Nest([*loops[:-1], lanes], [inner]).statement()
+
+
+def _keeps_to_itself(body: Sequence[Stmt], points: Sequence[str], time: str) -> bool:
+    """Whether no two points of the domain share an element that is written."""
+    accesses = [s for s in body if isinstance(s, (Load, Store))]
+    written = {s.buffer.name for s in accesses if isinstance(s, Store)}
+    named: dict[str, dict[str, tuple[int, DimLike]]] = {}
+    views: dict[str, object] = {}
+    for s in accesses:
+        name = s.buffer.name
+        if name not in written:
+            continue
+        if not dense(s.buffer) or views.setdefault(name, s.buffer) != s.buffer:
+            return False
+        places = _places(s.index, points, time)
+        if places is None or named.setdefault(name, places) != places:
+            return False
+    return True
+
+
+def _places(index: Sequence[DimLike], points: Sequence[str], time: str) -> dict[str, tuple[int, DimLike]] | None:
+    """For each index of the domain the axis that names it, and the distance: `index[axis] = point + distance`."""
+    found: dict[str, tuple[int, DimLike]] = {}
+    for axis, d in enumerate(index):
+        inside = [p for p in points if p in symbols(d)]
+        if not inside:
+            continue
+        if len(inside) > 1 or inside[0] in found:
+            return None
+        distance = d - symbol(inside[0])
+        if inside[0] in symbols(distance) or time in symbols(distance):
+            return None
+        found[inside[0]] = (axis, distance)
+    return found if len(found) == len(points) else None
+
+
+def _hands_on(body: Sequence[Stmt], time: For) -> bool:
+    """Whether a turn reads what it, or the one before, has written at the same point."""
+    stores = {(s.buffer.name, s.index) for s in body if isinstance(s, Store)}
+    if not isinstance(time.step, int):
+        return False
+    back = {time.symbol: symbol(time.symbol) - time.step}
+    before = {(name, tuple(substitute(d, back) for d in index)) for name, index in stores}
+    for s in body:
+        if isinstance(s, Load):
+            place = (s.buffer.name, s.index)
+            fixed = all((split_linear(d, time.symbol) or (1,))[0] == 0 for d in s.index)
+            if place in before or (place in stores and fixed):
+                return True
+    return False

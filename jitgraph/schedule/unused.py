@@ -1,0 +1,129 @@
+"""What nobody reads is dropped: scalars, symbols, branches and loops without effect, buffers that are only written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jitgraph.codegen.loops import (
+    Alloc,
+    Bind,
+    DimValue,
+    For,
+    Free,
+    If,
+    Let,
+    Load,
+    Operand,
+    Reduce,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from jitgraph.codegen.loops_walk import walk
+from jitgraph.ir.dims import symbols
+from jitgraph.schedule.memory import touched
+from jitgraph.schedule.statements import dims_of, read
+
+
+def without_unused(body: list[Stmt], needed: Iterable[Operand] = ()) -> list[Stmt]:
+    """A body without the scalars and buffers that nobody reads (`needed`: what is read behind it)."""
+    body = _without_buffers(body, _unread(body))
+    used = {x.name for x in needed if isinstance(x, Var)}
+    names: set[str] = set()
+    return _sweep(body, used, names)
+
+
+def _sweep(body: list[Stmt], used: set[str], names: set[str]) -> list[Stmt]:
+    """Backwards: `used` and `names` hold the scalars and symbols that what comes later reads."""
+    kept: list[Stmt] = []
+    for s in reversed(body):
+        if isinstance(s, (Let, DimValue)) and s.var.name not in used:
+            continue
+        if isinstance(s, Load) and s.var.name not in used and (s.imag is None or s.imag.name not in used):
+            continue
+        if isinstance(s, Bind) and s.symbol not in names:
+            continue
+        if isinstance(s, (For, While)):
+            s = _sweep_loop(s, used, names)  # noqa: PLW2901
+            if isinstance(s, For) and not s.body and not s.carried:
+                continue
+        elif isinstance(s, If):
+            merges = [m for m in s.merges if m.result.name in used]
+            used |= {x.name for m in merges for x in (m.then, m.otherwise) if isinstance(x, Var)}
+            then, otherwise = _sweep(s.then, used, names), _sweep(s.otherwise, used, names)
+            if not (then or otherwise or merges):
+                continue
+            s = If(s.condition, then, otherwise, merges, s.cold)  # noqa: PLW2901
+        elif isinstance(s, Reduce):
+            parts = [p for p in s.parts if p.result.name in used]
+            if not parts:
+                continue
+            used |= {p.value.name for p in parts if isinstance(p.value, Var)}
+            s = Reduce(s.symbol, s.extent, _sweep(s.body, used, names), parts, s.lanes)  # noqa: PLW2901
+        used |= {x.name for x in read(s) if isinstance(x, Var)}
+        for d in dims_of(s):
+            names.update(symbols(d))
+        kept.append(s)
+    kept.reverse()
+    return kept
+
+
+def _sweep_loop(s: For | While, used: set[str], names: set[str]) -> For | While:
+    """A loop without what it carries for nobody: what is read in the body or behind the loop is kept."""
+    kept = {c.inner.name for c in s.carried if c.result.name in used}
+    while True:
+        inside = set(used)
+        carried = [c for c in s.carried if c.inner.name in kept]
+        inside |= {c.next.name for c in carried if isinstance(c.next, Var)}
+        inner_names = set(names)
+        if isinstance(s, While):
+            body = _sweep(s.body, inside, inner_names)
+            inside |= {s.condition.name} if isinstance(s.condition, Var) else set()
+            test = _sweep(s.test, inside, inner_names)
+        else:
+            body = _sweep(s.body, inside, inner_names)
+        more = {c.inner.name for c in s.carried if c.inner.name in inside}
+        if more <= kept:
+            break
+        kept |= more
+    used |= inside
+    names |= inner_names
+    if isinstance(s, While):
+        return While(test, s.condition, body, carried)
+    return For(s.symbol, s.lower, s.upper, body, s.step, s.role, carried, s.lanes, s.interleave)
+
+
+def _unread(body: list[Stmt]) -> set[str]:
+    """Buffers that are made in the body and only stored to."""
+    made: set[str] = set()
+    read_from: set[str] = set()
+    for s in walk(body):
+        if isinstance(s, Alloc):
+            if s.scope != "result":
+                made.add(s.buffer.name)
+        elif isinstance(s, Load):
+            read_from.add(s.buffer.name)
+        elif not isinstance(s, (Store, Free)):
+            read_from.update(touched(s))
+    return made - read_from
+
+
+def _without_buffers(body: list[Stmt], names: set[str]) -> list[Stmt]:
+    if not names:
+        return body
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, (Alloc, Free, Store)) and s.buffer.name in names:
+            continue
+        made = s
+        if isinstance(s, If):
+            then, otherwise = _without_buffers(s.then, names), _without_buffers(s.otherwise, names)
+            made = If(s.condition, then, otherwise, s.merges, s.cold)
+        elif isinstance(s, For):
+            inner = _without_buffers(s.body, names)
+            made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
+        elif isinstance(s, While):
+            made = While(_without_buffers(s.test, names), s.condition, _without_buffers(s.body, names), s.carried)
+        out.append(made)
+    return out

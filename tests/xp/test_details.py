@@ -1,0 +1,158 @@
+"""What NumPy does by its loops and checks: bits of single complex products, which error comes first, what overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgraph as jg
+from jitgraph.config import config
+from jitgraph.errors import TraceError
+
+
+@pytest.fixture(autouse=True)
+def _no_disk_cache():
+    with config.override(cache=False):
+        yield
+
+
+def _product_in_place(a: Any) -> Any:
+    b = a.copy()
+    b *= a
+    return b
+
+
+def _square_in_place(a: Any) -> Any:
+    b = a.copy()
+    b **= 2
+    return b
+
+
+def _scaled_in_place(a: Any) -> Any:
+    b = a.copy().reshape(1, 1)
+    b *= 1.1 + 0.3j
+    return b
+
+
+def _product_into_itself(a: Any) -> Any:
+    b = a.copy()
+    return np.multiply(b, a, out=b)
+
+
+#: NumPy takes its iterator for some, whose strides of zero its vector loops refuse.
+PRODUCTS: dict[str, Callable[[Any], Any]] = {
+    "two arrays of one axis": lambda a: a * a,
+    "unequal ranks": lambda a: a.reshape(1, 1) * a,
+    "unequal ranks, the wider one behind": lambda a: a * a.reshape(1, 1, 1),
+    "a new axis": lambda a: a[None] * a.reshape(1, 1),
+    "an array without axes": lambda a: a.reshape(()) * a.reshape(1, 1),
+    "a NumPy scalar": lambda a: a.reshape(1, 1) * a[0],
+    "a Python number": lambda a: a.reshape(1, 1) * (1.1 + 0.3j),
+    "cast in one axis": lambda a: a * a.astype(np.complex64),
+    "cast in two axes": lambda a: a.reshape(1, 1) * np.complex128(1.1 + 0.3j),
+    "reals in two axes": lambda a: a.real.reshape(1, 1) * (1.1 + 0.3j),
+    "swapped": lambda a: np.square(a.astype(">c16").reshape(1, 1)),
+    "swapped in one axis": lambda a: np.square(a.astype(">c16")),
+    "into another array": lambda a: np.multiply(a, a, out=np.zeros(1, a.dtype)),
+    "into an array of another rank": lambda a: np.multiply(a, a, out=np.zeros((1, 1), a.dtype)),
+    "where": lambda a: np.multiply(a, a, where=a == a, out=a * 0),
+    "into itself": _product_into_itself,
+    "in place": _product_in_place,
+    "squared in place": _square_in_place,
+    "scaled in place": _scaled_in_place,
+    "outer": lambda a: np.outer(a, a),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_complex_products_of_one_element(name: str, dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    data = (rng.normal(size=24) + 1j * rng.normal(size=24)).astype(dtype)
+    jitted = jg.jit(PRODUCTS[name])
+    for k in range(len(data)):
+        wanted, found = PRODUCTS[name](data[k : k + 1].copy()), jitted(data[k : k + 1].copy())
+        assert wanted.dtype == found.dtype
+        assert wanted.shape == found.shape
+        assert wanted.tobytes() == found.tobytes()
+
+
+def _augmented(x: Any) -> None:
+    x += -1
+
+
+def _augmented_slice(x: Any) -> None:
+    x[::2] += np.ones(7)
+
+
+#: A read-only output is refused before anything else is wrong.
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "a number that does not fit": _augmented,
+    "a shape that does not fit": _augmented_slice,
+    "a ufunc": lambda x: np.add(x, -1, out=x),
+    "a ufunc of another shape": lambda x: np.square(x, out=x[:1]),
+    "a reduction": lambda x: np.sum(x, axis=0, out=x),
+    "a running sum": lambda x: np.cumsum(x, out=x[:2]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_read_only_output_is_refused_first(name: str) -> None:
+    x = np.arange(4, dtype=np.uint64)
+    x.flags.writeable = False
+    for call in (WRITES[name], jg.jit(WRITES[name])):
+        with pytest.raises(ValueError, match="read-only"):
+            call(x)
+
+
+def _masked(x: Any, m: Any) -> Any:
+    x[m] = x[:3]
+    return x
+
+
+def _masked_apart(x: Any, m: Any) -> Any:
+    x[:4][m[:4]] = x[4:6]
+    return x
+
+
+def _placed(x: Any, m: Any) -> Any:
+    np.place(x, m, x[1:])
+    return x
+
+
+def _placed_backwards(x: Any, m: Any) -> Any:
+    np.place(x, m, x[::-1])
+    return x
+
+
+def _masked_copy(x: Any, m: Any) -> Any:
+    x[m] = x[:3].copy()
+    return x
+
+
+MASK = np.array([True, False, True, False, False, False, True, False])
+
+
+@pytest.mark.parametrize("function", [_masked, _placed])
+def test_values_that_numpy_overwrites_are_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(TraceError, match="another view of the elements written"):
+        jg.jit(function)(np.arange(8.0), MASK)
+
+
+@pytest.mark.parametrize("function", [_masked_apart, _placed_backwards, _masked_copy])
+def test_values_apart_are_written(function: Callable[..., Any]) -> None:
+    np.testing.assert_array_equal(jg.jit(function)(np.arange(8.0), MASK), function(np.arange(8.0), MASK))
+
+
+def test_bools_to_the_power_of_a_run_time_two() -> None:
+    def power(x: Any, k: int) -> Any:
+        return x**k
+
+    jitted = jg.jit(power)
+    for k in (2, 3, 2, 0):
+        wanted, found = power(MASK, k), jitted(MASK, k)
+        assert wanted.dtype == found.dtype
+        np.testing.assert_array_equal(found, wanted)
