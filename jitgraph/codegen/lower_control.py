@@ -33,6 +33,7 @@ from jitgraph.codegen.loops import (
 from jitgraph.codegen.lower_scalar import Scalar, carries, parts
 from jitgraph.codegen.lower_targets import propagate_targets
 from jitgraph.codegen.lower_views import Memory, as_buffer, strided
+from jitgraph.codegen.overwritten import is_overwritten
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Block, Op, Value
 from jitgraph.ir.storage import storage_argument, storage_root
@@ -57,6 +58,8 @@ class _Loop:
             if init.type.ndim == 0:
                 self.scalars[k] = (low.scalar(init), low.frame.scalar_var(init.type.dtype))
             elif storage_argument(self.yields[k]) is self.body.args[k]:
+                if init not in low.places and is_overwritten(op, k):
+                    low.places[init] = low.destination(init)
                 self.arrays[k] = low.memory(init)
             else:
                 self.owned[k] = self._own(init)

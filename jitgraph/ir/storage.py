@@ -11,7 +11,6 @@ from typing import TypeAlias, Union
 
 from jitgraph.ir.dims import DimLike, Facts
 from jitgraph.ir.graph import Op, Value
-from jitgraph.ir.opdef import BRANCHES
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 
 #: Ops whose result is the next version of the operand named.
@@ -40,29 +39,40 @@ def extended(space: Space, map: IndexMap, base_shape: Shape, steps: Space) -> Sp
 
 def storage_root(value: Value) -> Value:
     """The first version of the storage of `value`, going through updates and the regions that make them."""
-    while value.producer is not None:
+    return _root(value, None)
+
+
+def _root(value: Value, owner: Op | None) -> Value:
+    """The same; with `owner`, no further than to the first version from outside its regions.
+
+    So a chain of branches is walked once, not once for each side of each.
+    """
+    while value.producer is not None and (owner is None or value.producer.block in owner.regions):
         op = value.producer
         name = op.name
         if name in UPDATES:
             value = op.operands[UPDATES[name]]
+        elif not op.regions or (value.type.ndim == 0 and value.type.kind != "array"):
+            return value
         elif name == "kernel":
-            region = op.regions[0]
-            base = storage_root(region.terminator.operands[value.index])
-            if base.block is not region:
+            base = _root(op.regions[0].terminator.operands[value.index], op)
+            if base.block is not op.regions[0]:
                 return value
             value = op.operands[base.index]
         elif name in ("for", "while"):
             body = op.regions[-1]
-            if storage_root(body.terminator.operands[value.index]) is not body.args[value.index]:
+            if _root(body.terminator.operands[value.index], op) is not body.args[value.index]:
                 return value
             value = op.operands[value.index]
-        elif name in BRANCHES:
-            bases = [storage_root(r.terminator.operands[value.index]) for r in op.regions]
-            if any(base is not bases[0] for base in bases):
-                return value
-            value = bases[0]
         else:
-            return value
+            bases = [_root(r.terminator.operands[value.index], op) for r in op.regions]
+            if any(base is not bases[0] for base in bases):
+                if any(base.producer is not None and base.producer.block in op.regions for base in bases):
+                    return value
+                bases = [storage_root(base) for base in bases]  # perhaps versions of one storage
+                if any(base is not bases[0] for base in bases):
+                    return value
+            value = bases[0]
     return value
 
 

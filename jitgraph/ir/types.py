@@ -203,11 +203,18 @@ def elementwise_layout(ndim: int, operands: Sequence[TensorType]) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class AxisMap:
-    """Index into one axis of a base array: `offset + step * d[axis]`; `axis` None means the constant `offset`."""
+    """Index into one axis of a base array: `offset + step * d[axis]`; `axis` None means the constant `offset`.
+
+    Constant ones all have the step 1, so that equal maps are equal records.
+    """
 
     offset: DimLike
     step: DimLike = 1
     axis: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.axis is None:
+            object.__setattr__(self, "step", 1)
 
 
 def _axis(offset: DimLike, step: DimLike, axis: int | None) -> AxisMap:

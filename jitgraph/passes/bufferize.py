@@ -19,6 +19,7 @@ from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import BRANCHES, REGISTRY, Trait
 from jitgraph.ir.storage import UPDATES, WRITES, Space, disjoint, extended, storage_root, target_of
 from jitgraph.ir.types import IndexMap
+from jitgraph.passes.fuse_access import is_free
 from jitgraph.records import dataclass
 
 #: Steps (a reshape first) and a map then: how an operand is seen.
@@ -329,8 +330,8 @@ class _Bufferize:
     def _safe_inside(self, op: Op, update: Op, base: Value) -> bool:
         """Whether reads of the base's storage in the kernel meet the old elements.
 
-        All of them have to be in the computation of the value written, where it goes, or under a reduction
-        that is complete before the first write.
+        All of them have to be in the computation of the value written, or of what the same nest stores beside it, at
+        the element that is written then, or under a reduction that is complete before the first write.
         """
         if update.name not in WRITES:
             return True
@@ -347,7 +348,9 @@ class _Bufferize:
         else:
             old[latest] = anchor
         target = anchor.through(*target_of(update))
-        return _Cone(old, target, self.graph.facts, op.attrs.get("rows", 0)).covers(update, region)
+        rows = op.attrs.get("rows", 0)
+        beside = [] if rows else _stored_beside(update, region)
+        return _Cone(old, target, self.graph.facts, rows).covers(update, beside, region)
 
     def _take_out(self, op: Op, update: Op) -> None:
         """The value of `update` is stored first and written behind the kernel; else the kernel is dissolved."""
@@ -455,8 +458,10 @@ class _Cone:
     def __init__(self, old: Mapping[Value, _Seen], target: _Seen, facts: Facts, rows: int) -> None:
         self.old, self.target, self.facts, self.rows = old, target, facts, rows
 
-    def covers(self, update: Op, region: Block) -> bool:
-        """Whether all reads of old elements are in the value of `update`, each at the element that is written then."""
+    def covers(self, update: Op, beside: Sequence[Value], region: Block) -> bool:
+        """Whether all reads of old elements are in the value of `update`, or in those that are stored `beside` it,
+        each at the element that is written then.
+        """
         depends: set[Value] = set(self.old)
         visible = set(self.old)  # those computed where they are read, so that they read when they are used
         for op in region.ops():
@@ -465,9 +470,10 @@ class _Cone:
                 if not op.defn.has(Trait.REDUCTION) and any(o in visible for o in op.operands):
                     visible.update(op.results)
         met: set[Op] = set()
-        value = update.operands[0]
-        start = IndexMap.broadcast(value.type.shape, target_of(update)[1].shape)
-        stack: list[tuple[Value, _Path | None, bool]] = [(value, ((), start), False)]
+        domain = target_of(update)[1].shape
+        stack: list[tuple[Value, _Path | None, bool]] = [
+            (v, ((), IndexMap.broadcast(v.type.shape, domain)), False) for v in (update.operands[0], *beside)
+        ]
         done: set[tuple[Value, _Path | None, bool]] = set()
         while stack:
             item = stack.pop()
@@ -486,6 +492,7 @@ class _Cone:
         return all(
             op is update
             or op in met
+            or (beside and (op is region.terminator or op.name in WRITES))
             or not any(o in visible and not _is_base(op, k) for k, o in enumerate(op.operands))
             for op in region.ops()
         )
@@ -521,6 +528,29 @@ class _Cone:
             any(p == q and p.axis == row for p, q in zip(read.map.axes, self.target.map.axes, strict=True))
             for row in range(self.rows)
         )
+
+
+def _stored_beside(update: Op, region: Block) -> list[Value]:
+    """What a kernel stores beside `update` in one nest, if it has no other: all is computed before any is stored."""
+    domain = target_of(update)[1].shape
+    end = region.terminator
+    found: list[Value] = []
+    for op in region.ops():
+        if op.name in WRITES:
+            alone = op.operands[1].block is region and all(user is end for user in op.result.users())
+            if not alone or target_of(op)[1].shape != domain:
+                return []
+            if op is not update:
+                found.append(op.operands[0])
+        elif op is not end and not (op.defn.lower is not None or op.name in ("copy", "take") or is_free(op)):
+            return []
+    for value in end.operands:
+        producer = value.producer
+        if producer is None or producer.name not in WRITES:
+            if producer is None or value.type.shape != domain:
+                return []
+            found.append(value)
+    return found
 
 
 def _readers(value: Value) -> Iterator[Op]:

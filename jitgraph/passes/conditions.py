@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 from jitgraph import dtypes
 from jitgraph.ir.builder import Builder
-from jitgraph.ir.dims import Dim, DimLike, as_symbol, symbol
+from jitgraph.ir.dims import Dim, DimLike, as_symbol, symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.rewrite import constant_number, replace_value
 from jitgraph.passes.sizes import COMPARISONS, Sizes
 
-#: Facts of sizes at a time: each proof looks at all of them.
-MAX_FACTS = 32
+#: Facts of ranges and branches at a time: each proof looks at all of them.
+MAX_FACTS = 6
 #: A comparison of two values: (relation, left, right).
 _Relation = tuple[str, Value, Value]
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -49,7 +49,9 @@ class _Walk:
         known: bools.
         relations: comparisons.
         facts: the number of facts of sizes that hold here only.
+        passing: what is assumed comes of a check, of which a block may have many.
         numbers: of integers that are no sizes.
+        bounds: what sums of sizes without a constant are at least.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -60,7 +62,9 @@ class _Walk:
         self.relations: dict[_Relation, bool] = {}
         self.undo: list[Callable[[], object]] = []
         self.facts = 0
+        self.passing = False
         self.numbers: dict[Value, int] = {}
+        self.bounds: dict[DimLike, int] = {}
         self.changed = False
 
     def block(self, block: Block) -> bool:
@@ -85,14 +89,17 @@ class _Walk:
             return
         for i, value in enumerate(op.operands):
             truth = self.known.get(value)
-            if truth is None and i == 0 and name in ("cond", "check", "where") and not _is_constant(value):
+            asks = i == 0 and name in ("cond", "check", "where") and not value.type.ndim
+            if truth is None and asks and not _is_constant(value):
                 truth = self.here(value)
             if truth is not None:
                 op.set_operand(i, self.constant(op, value, truth))
                 self.changed = True
         if name == "check":
             if not op.operands[0].type.ndim:
+                self.passing = True
                 self.assume(op.operands[0], True)
+                self.passing = False
         elif name == "cond":
             self.side(op.regions[0], op.operands[0], True)
             self.side(op.regions[1], op.operands[0], False)
@@ -115,7 +122,8 @@ class _Walk:
         """In a turn the range is not empty."""
         lower, upper, step = op.attrs["lower"], op.attrs["upper"], op.attrs["step"]
         if isinstance(step, int):
-            self.fact(upper - lower - 1 if step > 0 else lower - upper - 1)
+            gap = upper - lower - 1 if step > 0 else lower - upper - 1
+            self.bound(gap) if isinstance(lower, int) or isinstance(upper, int) else self.fact(gap)
 
     def here(self, value: Value, depth: int = 4) -> bool | None:
         """A condition that stands further out, as far as it is known in this block."""
@@ -129,13 +137,39 @@ class _Walk:
         return None
 
     def compare(self, op: Op) -> bool | None:
-        known = self.relations.get((op.name, op.operands[0], op.operands[1]))
-        if known is not None or not self.facts:
-            return self.sizes.compare(op) if known is None else known
-        a, b = self.size(op.operands[0]), self.size(op.operands[1])
+        left, right = op.operands
+        known = self.relations.get((op.name, left, right))
+        if known is not None:
+            return known
+        a, b = self.size(left), self.size(right)
         if a is None or b is None or (isinstance(a, int) and isinstance(b, int)):
             return None
-        return self.sizes.decide(op.name, a, b)
+        return self.between(op.name, a, b)
+
+    def between(self, relation: str, a: DimLike, b: DimLike) -> bool | None:
+        """Whether `a relation b`: by what is known of just this difference, or by the facts of ranges and branches."""
+        if relation in ("gt", "ge"):
+            return self.between("lt" if relation == "gt" else "le", b, a)
+        if relation in ("lt", "le"):
+            strict = int(relation == "lt")
+            if self.at_least(b - a, strict):
+                return True
+            if self.at_least(a - b, 1 - strict):
+                return False
+        elif self.at_least(b - a, 1) or self.at_least(a - b, 1):
+            return relation == "ne"
+        elif self.at_least(b - a, 0) and self.at_least(a - b, 0):
+            return relation == "eq"
+        return self.sizes.decide(relation, a, b) if self.facts and not self.numbered(a - b) else None
+
+    def at_least(self, d: DimLike, least: int) -> bool:
+        if isinstance(d, int):
+            return d >= least
+        known = self.bounds.get(d - d.constant)
+        return known is not None and known + d.constant >= least
+
+    def numbered(self, d: DimLike) -> bool:
+        return any(name.startswith("%") for name in symbols(d))
 
     def case(self, region: Block, value: Value, case: int | None) -> None:
         start = len(self.undo)
@@ -254,17 +288,27 @@ class _Walk:
             a, b = self.size(left), self.size(right)
             if a is not None and b is not None:
                 for d in _gaps(name, a, b):
-                    self.fact(d)
+                    self.bound(d) if self.passing else self.fact(d)
 
     def relate(self, relation: _Relation, truth: bool) -> None:
         if relation not in self.relations:
             self.relations[relation] = truth
             self.undo.append(lambda: self.relations.pop(relation))
 
+    def bound(self, d: DimLike) -> None:
+        """d >= 0, in the block at hand, for comparisons of the same two sizes."""
+        if isinstance(d, Dim):
+            key = d - d.constant
+            before = self.bounds.get(key)
+            if before is None or before < -d.constant:
+                self.bounds[key] = -d.constant
+                self.undo.append(lambda: self.bounds.pop(key) if before is None else self.bounds.update({key: before}))
+
     def fact(self, d: DimLike) -> None:
-        """d >= 0, in the block at hand."""
+        """d >= 0, in the block at hand, for all proofs."""
+        self.bound(d)
         facts = self.graph.facts
-        if not isinstance(d, Dim) or d in facts.nonnegative or self.facts >= MAX_FACTS:
+        if not isinstance(d, Dim) or d in facts.nonnegative or self.facts >= MAX_FACTS or self.numbered(d):
             return
         name = as_symbol(d - d.constant)
         lower = facts.lower.get(name) if name is not None else None

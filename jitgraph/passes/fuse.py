@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Block, Graph, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
-from jitgraph.ir.storage import UPDATES, WRITES, Space, disjoint, target_of
+from jitgraph.ir.storage import UPDATES, WRITES, Space, target_of
 from jitgraph.ir.transform import bound_symbols, has_effects, op_symbols, ops_for_checks
 from jitgraph.ir.types import IndexMap, Shape, TensorType
 from jitgraph.passes.fuse_access import (
@@ -27,6 +27,7 @@ from jitgraph.passes.fuse_access import (
     captured,
     domain_of,
     elsewhere_of,
+    harmless,
     inputs_of,
     is_free,
     is_row_access,
@@ -98,7 +99,7 @@ class _Fuser:
         """write(view(x, m1), x, m2) of overlapping elements reads a copy first: x[1:] = x[:-1]."""
         value, base = op.operands
         found = access(value, domain)
-        if found.base is not access(base, base.type.shape).base or self.harmless(found, *target_of(op)):
+        if found.base is not access(base, base.type.shape).base or harmless(found, *target_of(op), self.facts):
             return
         t = TensorType(value.type.dtype, value.type.shape)
         copy = self.block.insert_before(op, Op(REGISTRY["copy"], (value,), (t,), {"order": "C"}, (), op.loc))
@@ -251,17 +252,7 @@ class _Fuser:
         domain = domain_of(op)
         assert domain is not None
         found = (access(v, domain) for v in inputs_of(op))
-        return any(f.base is base and not self.harmless(f, space, target) for f in found)
-
-    def harmless(self, found: Access, space: Space, target: IndexMap) -> bool:
-        """Does a read see the element that the same index writes, or none that is written?"""
-        if found.space != space:
-            return False
-        seen = found.map
-        if seen is None:
-            shape = space[-1] if space else found.base.type.shape
-            seen = IndexMap.identity(shape.shape if isinstance(shape, IndexMap) else shape)
-        return seen == target or disjoint(seen, target, self.facts)
+        return any(f.base is base and not harmless(f, space, target, self.facts) for f in found)
 
     def join(
         self, op: Op, domain: Shape, needs: dict[Group, None], joinable: dict[Group, int], kept_apart: list[Group]

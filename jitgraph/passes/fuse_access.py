@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Block, Op, Value
 from jitgraph.ir.opdef import Trait
-from jitgraph.ir.storage import UPDATES, WRITES, Space, storage_root, target_of
+from jitgraph.ir.storage import UPDATES, WRITES, Space, disjoint, storage_root, target_of
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 from jitgraph.records import dataclass
 
@@ -131,6 +132,19 @@ def access(value: Value, shape: Shape) -> Access:
     if m is not None and m.is_identity(value.type.shape):
         m = None
     return Access(value, m)
+
+
+def harmless(found: Access, space: Space, target: IndexMap, facts: Facts) -> bool:
+    """Does a read of the storage that a write goes to see the element that the same index writes, or none of those
+    that are written?
+    """
+    if found.space != space:
+        return False
+    seen = found.map
+    if seen is None:
+        shape = space[-1] if space else found.base.type.shape
+        seen = IndexMap.identity(shape.shape if isinstance(shape, IndexMap) else shape)
+    return seen == target or disjoint(seen, target, facts)
 
 
 def _aligned(shape: Shape, to: Shape) -> IndexMap:

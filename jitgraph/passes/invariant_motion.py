@@ -9,7 +9,7 @@ from jitgraph.ir.opdef import BRANCHES, Trait
 from jitgraph.ir.rewrite import starts_storage
 from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.transform import bound_symbols, op_symbols
-from jitgraph.passes.safety import guarded_by, is_movable, needs
+from jitgraph.passes.safety import guarded_by, is_movable, names_of, needs
 
 
 def invariant_motion(graph: Graph) -> bool:
@@ -39,6 +39,7 @@ class _Motion:
         self.graph = graph
         self.b = Builder(graph)
         self.checks_moved = False
+        self.names = names_of(graph)
 
     def renumber(self) -> None:
         """The order of effects is that of their places: a check in front of a loop may have had a later number."""
@@ -84,7 +85,7 @@ class _Motion:
                 if inner.name in UPDATES or inner.defn.has(Trait.ORDERED):
                     first = False
                 if inner.name == "check":
-                    guards |= guarded_by(inner.operands[0])
+                    guards |= guarded_by(inner.operands[0], self.names)
             if self.moves(op, varying, inside) and not self.relies_on(op, guards):
                 region.unlink(op)
                 target.insert_before(loop, op)
@@ -115,7 +116,7 @@ class _Motion:
         if self.turns(loop):
             return True
         lower, upper, step = loop.attrs["lower"], loop.attrs["upper"], loop.attrs["step"]
-        guards = guarded_by(op.operands[0])
+        guards = guarded_by(op.operands[0], self.names)
         if not isinstance(step, int) or any(self.relies_on(o, guards) for o in loop.regions[0].ops()):
             return False  # without a turn it would not keep views inside that could follow
         b = self.b.ahead_of(loop)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jitgraph.ir.dims import DimLike, Facts, symbols
-from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.graph import Graph, Op, Value
 from jitgraph.ir.opdef import Trait
 
 
@@ -37,12 +39,21 @@ def needs(op: Op, facts: Facts) -> set[str]:
     return found
 
 
-def guarded_by(condition: Value, depth: int = 8) -> set[str]:
-    """The symbols that a condition speaks of."""
+def names_of(graph: Graph) -> dict[Value, set[str]]:
+    """The symbols that values are bound to."""
+    found: dict[Value, set[str]] = {}
+    for op in graph.walk():
+        if op.name == "bind":
+            found.setdefault(op.operands[0], set()).add(op.attrs["symbol"])
+    return found
+
+
+def guarded_by(condition: Value, names: Mapping[Value, set[str]], depth: int = 8) -> set[str]:
+    """The symbols that a condition speaks of; `names` are those of values."""
     op = condition.producer
-    found = {user.attrs["symbol"] for user in condition.users() if user.name == "bind"}
+    found = names.get(condition, set())
     if op is None or not depth:
         return found
     if op.name == "dim":
         return found | set(symbols(op.attrs["value"]))
-    return found.union(*(guarded_by(v, depth - 1) for v in op.operands))
+    return found.union(*(guarded_by(v, names, depth - 1) for v in op.operands))

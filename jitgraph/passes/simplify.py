@@ -145,7 +145,8 @@ def floor_power_of_two(op: Op, b: Builder) -> Value | None:
     name, value = (
         ("shift_right", int(number).bit_length() - 1) if op.name == "floordiv" else ("bit_and", int(number) - 1)
     )
-    held = value if divisor.type.is_python else divisor.type.dtype.type(value)
+    t = divisor.type
+    held = value if t.is_python else np.array(value, t.dtype) if t.kind == "array" else t.dtype.type(value)
     constant = b.emit(REGISTRY["constant"], (), (divisor.type,), {"value": held}).result
     return _emit(b, name, op, op.operands[0], constant)
 

@@ -105,6 +105,7 @@ class _Joiner:
         """How far the second loop has to stay behind, as a constant; None: they cannot be joined."""
         inner = _inner_symbols(first) | _inner_symbols(second)
         distances: list[int] = []
+        handed: set[int] = set()  # distances at which the second loop reads what the first wrote
         meets = False
         for a, writes in of_first:
             for b, overwrites in of_second:
@@ -121,6 +122,8 @@ class _Joiner:
                 if distance is None:
                     return None
                 distances.append(distance)
+                if writes and not overwrites:
+                    handed.add(distance)
         if not distances:
             if not meets:
                 return None
@@ -130,6 +133,8 @@ class _Joiner:
         if not isinstance(aligned, int):
             return None
         behind = max(0, max(distances) - aligned)
+        if first.role == second.role == "vector" and handed - {aligned}:
+            return None  # a vector that straddles two that were just stored waits for both to reach the cache
         rows = first.role == second.role == "serial" and not second.carried
         return aligned + behind if behind == 0 or (rows and behind <= FURTHEST) else None
 

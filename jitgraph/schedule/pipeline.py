@@ -10,6 +10,7 @@ from jitgraph.ir.dims import Facts
 from jitgraph.schedule.hoist import hoist
 from jitgraph.schedule.inline import inline, used_kernels
 from jitgraph.schedule.interchange import interchange
+from jitgraph.schedule.jam import jam
 from jitgraph.schedule.join import join
 from jitgraph.schedule.registers import registers
 from jitgraph.schedule.simplify import simplify
@@ -37,6 +38,7 @@ def optimise(p: Program, facts: Facts) -> Program:
     entry = without_unused(entry)
     entry = interchange(entry)
     entry = join(entry, facts, names)
+    entry = jam(entry, facts, names)
     entry = registers(entry, facts, names)
     entry = simplify(entry, facts)
     entry = without_unused(entry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -12,17 +12,17 @@ from jitgraph import errors
 from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import Layout, TensorType, python_type, same_layout
-from jitgraph.pytree import TreeDef, unflatten
-from jitgraph.records import dataclass, field
+from jitgraph.ir.types import TensorType, python_type, same_layout
+from jitgraph.pytree import TreeDef, flatten, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
+from jitgraph.tracing import same_arrays
 from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
+from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of
 from jitgraph.tracing.cells import Cell
 from jitgraph.tracing.kind_uses import sees_kind
-from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact
+from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact, join_kinds
 from jitgraph.tracing.merging import (
     UNSET,
-    Overlay,
     Scope,
     at_versions,
     carried_type,
@@ -37,22 +37,13 @@ from jitgraph.tracing.merging import (
     same_place,
     same_static,
     sizes_of,
-    structure,
     type_of,
 )
-from jitgraph.tracing.origins import Found, Origins, look, moved
+from jitgraph.tracing.origins import look, moved
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound_text
-from jitgraph.tracing.regions import Mark, Opened, Regions, defined_in, is_the_users, message_of, unmade
+from jitgraph.tracing.regions import Opened, Regions, defined_in, is_the_users, message_of, unmade
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import LoopInfo
-
-
-class Changed(Exception):  # noqa: N818  # an answer
-    """A name changes in a turn to something that its value from before cannot be converted to."""
-
-    def __init__(self, name: str, before: Any, after: Any) -> None:
-        super().__init__(name)
-        self.name, self.before, self.after = name, before, after
 
 
 class NeedsFirstTurn(UnboundLocalError):  # noqa: N818  # an answer
@@ -66,51 +57,9 @@ class NeedsFirstTurn(UnboundLocalError):  # noqa: N818  # an answer
         self.region, self.unbound = region, name
 
 
-@dataclass(slots=True)
-class Carried:
-    """A name that a loop carries, leaf by leaf.
-
-    Attributes:
-        tree: structure of its value; None: one leaf.
-        inits: what each leaf is before the loop; None: nothing that a turn looks at.
-        types: the carried type of each leaf; None: a part that stays as it is in `fixed`.
-        read: whether a turn may read the value of the one before.
-        arguments: the block arguments of the attempt.
-        wholes: leaves, by number, that are strided views of new arrays: the whole arrays are carried.
-        moves: its parts that stay are views of arrays from before the loop, behind it those of the last turn.
-        origins: of leaves, by number, that may be arrays from before the loop: which.
-        varies: its parts that stayed in one attempt did not in the next.
-    """
-
-    name: str
-    tree: TreeDef | None
-    inits: list[Any]
-    types: list[TensorType | None]
-    fixed: list[Any]
-    read: bool = True
-    arguments: list[Value | None] = field(default_factory=list)
-    wholes: dict[int, Tensor] = field(default_factory=dict)
-    moves: bool = False
-    origins: dict[int, Origins] = field(default_factory=dict)
-    varies: bool = False
-
-
-def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
-    parts = structure(x)
-    return ([x], None) if parts is None else parts
-
-
 def _are_values(x: Any) -> bool:
     """Whether all parts of a value are known when the code runs only, or numbers."""
     return all(map(is_value, parts_of(x)[0]))
-
-
-def _is_array(x: Any) -> bool:
-    return type(x) is Tensor and x.is_traced and x.type.kind == "array"
-
-
-def is_missing(x: Any) -> bool:
-    return type(x) is Poison or x is UNSET
 
 
 def _shape_symbols(x: Any) -> set[str]:
@@ -128,12 +77,10 @@ def _unchanged(a: Any, b: Any) -> bool:
     return same_static(a, b)
 
 
-def _dense(t: TensorType | None) -> TensorType | None:
-    """The type as it is carried: a strided view is copied, in its order if that is NumPy's for a copy."""
-    if t is not None and t.kind == "array" and not t.layout.is_dense:
-        plain = t.layout.zero or t.layout.order == tuple(range(t.ndim))
-        return TensorType(t.dtype, t.shape) if plain else TensorType(t.dtype, t.shape, "array", Layout(t.layout.order))
-    return t
+def _holds(t: TensorType, other: TensorType) -> bool:
+    """Whether a scalar of type `t` is any number that one of the other type is."""
+    rounds = other.dtype.kind in "iu" and other.dtype.itemsize == 8 and t.dtype.kind in "fc"
+    return np.can_cast(other.dtype, t.dtype, "safe") and not rounds
 
 
 def _convertible(t: TensorType, end: TensorType | None, init: Any) -> bool:
@@ -236,7 +183,7 @@ class Region:
         self.storages.clear()
         for name in self.info.head:
             value = scope.get(name)
-            overwritten = name in self.info.unread and any(map(_is_array, parts_of(value)[0]))
+            overwritten = name in self.info.unread and any(map(is_array, parts_of(value)[0]))
             if name != self.own_flag and not overwritten:
                 self._carry(name, value)
         for name in self.info.written:
@@ -252,21 +199,7 @@ class Region:
                     known.types = list(types)
             elif known is None and all(t is not None for t in types):
                 self._output(name, scope.get(name), tree, list(types), read=read)
-        self._link_inits()
-
-    def _link_inits(self) -> None:
-        """Leaves that are one array before the loop are taken for one throughout, until a turn shows that they are not."""
-        first: dict[Storage, list[tuple[str, int, Tensor]]] = {}
-        for name, carried in self.names.items():
-            for k, x in enumerate(carried.inits):
-                if carried.read and _is_array(x) and carried.types[k] is not None and x._storage.value is not None:
-                    known = first.setdefault(x._storage, [])
-                    other = next((o for o in known if same_place(o[2], x)), None)
-                    if other is None:
-                        known.append((name, k, x))
-                    elif (name, k) not in self.unlinked:
-                        self.links[name, k] = other[:2]
-                        carried.types[k], carried.fixed[k] = None, x
+        same_arrays.link_inits(self)
 
     def _key(self) -> Any:
         """The loop's place, from where its function is called, and the types that it begins with."""
@@ -290,7 +223,7 @@ class Region:
             self._add_storage(value._storage)  # written in place: the name stays bound to it
             return
         leaves, tree = parts_of(value)
-        types = [_dense(carried_type(x)) for x in leaves]
+        types = [dense(carried_type(x)) for x in leaves]
         if any(t is not None for t in types):
             self.names[name] = Carried(name, tree, list(leaves), types, list(leaves))
 
@@ -308,17 +241,36 @@ class Region:
         read: bool,
         fixed: Sequence[Any] = (),
     ) -> None:
-        """Carry a name that has its value from the end of a turn; the one from before if it converts."""
+        """Carry a name that has its value from the end of a turn; the one from before if it converts.
+
+        A scalar that no turn reads is of the one type or of the other: both are carried, with a bool.
+        """
+        if not read and tree is None and not is_missing(before):
+            tree, types = self._with_kind(before, types)
         old, old_tree = parts_of(before)
+        if tree is not None and tree.kind is Boxed and old_tree != tree and not is_missing(before):
+            old, old_tree = boxed_as(before, tree.meta) or [], tree  # type: ignore[arg-type]  # the two types
         inits: list[Any] = [None] * len(types)
         if not is_missing(before) and old_tree == tree and len(old) == len(types):
             for k, t in enumerate(types):
                 have = None if is_spoiled(old[k]) else carried_type(old[k])
                 joined = None if t is None or have is None else join(self.mode, have, t)
-                if joined is not None:
+                if joined is not None and (read or have == t or tree is not None or joined.kind == "array"):
                     inits[k], types[k] = old[k], joined
         kept = list(fixed or [None] * len(types))
-        self.names[name] = Carried(name, tree, inits, [_dense(t) for t in types], kept, read)
+        self.names[name] = Carried(name, tree, inits, [dense(t) for t in types], kept, read)
+
+    def _with_kind(self, before: Any, types: list[TensorType | None]) -> tuple[TreeDef | None, list[TensorType | None]]:
+        """The structure of a scalar that is of one type before a loop and of another behind a turn, if one holds both."""
+        t = types[0]
+        have = None if is_spoiled(before) or not is_value(before) else carried_type(before)
+        joined = None if t is None or have is None or len(types) > 1 else join_kinds(have, t)
+        if t is None or have is None or joined is None:
+            return None, types
+        known = type(before) is not Tensor and is_exact(self.mode, before, have, joined)
+        if not _holds(joined, t) or not (known or _holds(joined, have)):
+            return None, types
+        return flatten(Boxed(0, True, have, t))[1], [joined, python_type("py_bool")]
 
     def _arguments(self, block: Block, *, bind: bool) -> None:
         """Block arguments for all that is carried; names and storages are bound to them."""
@@ -348,7 +300,7 @@ class Region:
         """The Python value of a carried name at the start of a turn."""
         leaves = self._leaves(carried, carried.arguments)
         for k, x in enumerate(leaves):
-            if carried.types[k] is not None and _is_array(x):
+            if carried.types[k] is not None and is_array(x):
                 self.head_leaves[x._storage] = carried, k
                 self.head_parts[carried.name, k] = x
             elif (carried.name, k) in self.links:
@@ -362,7 +314,7 @@ class Region:
                 if any(source in self.storages for source in origins.storages):  # since an earlier turn, perhaps
                     spoil(self.mode, leaves[k]._storage, None)
         for k, (x, init) in enumerate(zip(leaves, carried.inits, strict=True)):
-            if carried.types[k] is not None and k not in carried.origins and _is_array(init):
+            if carried.types[k] is not None and k not in carried.origins and is_array(init):
                 views = look(self.mode, init, self._is_outside).views
                 sources = [init._storage, *(view._storage for view in views)]
                 self.mode.copied(x._storage, sources, partial(self._stale, carried.name))
@@ -428,8 +380,8 @@ class Region:
                 end = scope.get(name)
                 known = self._compare_new(name, end) if carried is None else self._compare_carried(carried, end)
                 fits = known and fits
-        fits = self._compare_links(scope) and fits
-        fits = self._compare_twins(scope) and fits
+        fits = same_arrays.compare_links(self, scope) and fits
+        fits = same_arrays.compare_twins(self, scope) and fits
         if fits:
             self._compare_kinds(scope)
         return fits
@@ -459,79 +411,8 @@ class Region:
             if sees_kind({argument: t}, others) and self._may_peel():
                 raise Changed(name, t, scope.get(name))
 
-    def _compare_stale(self, mark: Mark) -> bool:
-        """Whether a turn leaves usable what it found so."""
-        spoiled = {s: s.mode for s, _, old in self.mode.spoiled[mark.spoiled :] if not self._is_made_inside(old)}
-        new = spoiled.keys() - self.stale.keys()
-        self.stale.update(spoiled)
-        self.storages = [s for s in self.storages if s not in self.stale]
-        return not new
-
-    def _spoil_stale(self) -> None:
-        for storage, mode in self.stale.items():
-            if storage.value is not None:
-                self.mode.spoiled.append((storage, storage.mode, storage.value))
-                storage.mode, storage.value = mode, None
-
     def _is_made_inside(self, value: Any) -> bool:
         return any(defined_in(value, block) for block in self._blocks())
-
-    def _compare_links(self, scope: Scope) -> bool:
-        """Leaves that a turn ends with one new array; whether that is what is carried."""
-        ends: dict[tuple[str, int], Tensor] = {}
-        for carried in self.names.values():
-            if carried.read and not is_missing(scope.get(carried.name)):
-                for k, x in enumerate(self._end_of(carried, scope.get(carried.name))[0]):
-                    known = k < len(carried.types) and k not in carried.wholes
-                    if known and _is_array(x) and not self._is_outer(x) and x._storage.value is not None:
-                        ends[carried.name, k] = x
-        fits = True
-        for key, other in list(self.links.items()):
-            if key not in ends or other not in ends or not same_place(ends[key], ends[other]):
-                del self.links[key]
-                self.unlinked.add(key)
-                if key[0] in self.names:
-                    carried = self.names[key[0]]
-                    carried.types[key[1]] = _dense(carried_type(ends.get(key, carried.fixed[key[1]])))
-                fits = False
-        keys = list(ends)
-        for at, key in enumerate(keys):
-            carried = self.names[key[0]]
-            if {key} & {*self.links, *self.unlinked} or carried.types[key[1]] is None or key[1] in carried.origins:
-                continue
-            for other in keys[:at]:
-                if other not in self.links and self._is_linked(key, other, ends):
-                    self.links[key] = other
-                    carried.types[key[1]], carried.fixed[key[1]] = None, ends[key]
-                    fits = False
-                    break
-        return fits
-
-    def _is_linked(self, key: tuple[str, int], other: tuple[str, int], ends: dict[tuple[str, int], Tensor]) -> bool:
-        """Whether two leaves are one array at the end of a turn, and were before the loop."""
-        first, second = (self.names[name].inits[k] for name, k in (key, other))
-        missing = all(is_missing(self.before.get(name)) for name, _ in (key, other))
-        before = missing if first is None and second is None else same_place(first, second)
-        new = ends[key]._storage not in self.head_leaves and self.names[other[0]].types[other[1]] is not None
-        return before and new and same_place(ends[key], ends[other])
-
-    def _compare_twins(self, scope: Scope) -> bool:
-        """Names that a turn ends with one new array: if it writes to what it found, it has to know that they are one."""
-        ends: list[tuple[Carried, int, Storage]] = []
-        for carried in self.names.values():
-            if carried.read and not is_missing(scope.get(carried.name)):
-                for k, x in enumerate(self._end_of(carried, scope.get(carried.name))[0]):
-                    if k < len(carried.types) and carried.types[k] is not None and _is_array(x):
-                        ends.append((carried, k, x._storage))
-        fits = True
-        for at, (carried, k, storage) in enumerate(ends):
-            for other, j, second in ends[:at]:
-                pair = (carried.name, k, other.name, j)
-                one = storage is second or self.mode.may_share(storage, second)
-                if one and pair not in self.twins and storage not in self.head_leaves:
-                    self.twins.add(pair)
-                    fits = fits and not self._is_written(carried, k) and not self._is_written(other, j)
-        return fits
 
     def _compare_new(self, name: str, end: Any) -> bool:
         """A name that is not carried yet."""
@@ -579,91 +460,12 @@ class Region:
         self.names[name].wholes, self.names[name].moves = wholes, any(stays) and not keeps
         for k, x in enumerate(leaves):
             if not stays[k] and k not in wholes:
-                self._fits_origins(self.names[name], k, x)
+                same_arrays.fits_origins(self, self.names[name], k, x)
             if sized[k] and self.names[name].types[k] is not None:  # no type holds for all turns
                 del self.names[name]
                 self.sized_inside.add(name)
                 return True
         return False
-
-    def _fits_origins(self, carried: Carried, k: int, x: Any) -> bool:
-        """Whether all that a carried array is at the end of a turn is known where it is carried; else it is from here on."""
-        if not _is_array(x) or x._storage.value is None or carried.name in self.swapped:
-            return True
-        found = look(self.mode, x, self._is_outside, self.head_leaves)
-        forms, fits = bool(found.views), True
-        for storage in found.heads:
-            other, j = self.head_leaves[storage]
-            if not (other is carried and j == k and storage is x._storage) and self._is_shared(other, j):
-                fits = not self._add_origins(other, j, []) and fits
-            forms = forms or j in other.origins
-        if not forms and not (self._is_shared(carried, k) and self._skips()):
-            return fits
-        if found.views and self._is_alone(carried, k, found):
-            return False
-        clashes = self._is_written(carried, k) or x._storage in self.storages
-        if clashes and carried.read and carried.tree is None and self._stays(x) and self._may_peel():
-            raise Changed(carried.name, self.before.get(carried.name), x)  # from the second turn on it is that view
-        views = list(found.views)
-        for storage in found.heads:
-            other, j = self.head_leaves[storage]
-            views += [f.view for f in other.origins[j].forms] if j in other.origins and (other, j) != (carried, k) else []
-        return not self._add_origins(carried, k, views) and fits
-
-    def _is_alone(self, carried: Carried, k: int, found: Found) -> bool:
-        """Whether a leaf is a view of one form of one array from before the loop throughout: no value is carried then."""
-        own = all(self.head_leaves[s] == (carried, k) for s in found.heads)
-        if carried.varies or found.new or not own:
-            return False
-        init, origins = carried.inits[k], Origins()
-        if init is None:
-            maybe = carried.tree is not None and carried.tree.kind is Maybe
-            known = maybe or (is_missing(self.before.get(carried.name)) and self._has_turn())
-        else:
-            known = _is_array(init) and not is_spoiled(init)
-        if not known:
-            return False
-        origins.add(self.mode, found.views if init is None else [*found.views, init], self._inner())
-        if len(origins.forms) != 1:
-            return False
-        origins.alone = True
-        carried.types[k], carried.fixed[k] = None, found.views[0]
-        carried.origins.pop(k, None)
-        if origins.forms[0].width:
-            carried.origins[k] = origins
-        return True
-
-    def _add_origins(self, carried: Carried, k: int, views: list[Tensor]) -> bool:
-        """Carry which array a leaf is; whether something was new."""
-        init = carried.inits[k]
-        new = k not in carried.origins
-        origins = carried.origins.setdefault(k, Origins())
-        first = [] if not _is_array(init) or is_spoiled(init) else look(self.mode, init, lambda s: True).views
-        return origins.add(self.mode, [*first, *views], self._inner()) or new
-
-    def _is_shared(self, carried: Carried, k: int) -> bool:
-        """Whether the array that a leaf is before the loop has another name there, or comes from outside the function."""
-        init = carried.inits[k]
-        if not _is_array(init) or is_spoiled(init) or self._is_written(carried, k):
-            return False
-        storage = init._storage
-        if storage.origin is not None or init._steps or storage in self.mode.choices:
-            return True
-        scope = self.before
-        while isinstance(scope, Overlay):
-            scope = scope.base
-        names = scope.locals if isinstance(scope, Scope) else {}
-        return any(
-            type(x) is Tensor and x._storage is storage
-            for name, value in names.items()
-            if name != carried.name and self.links.get((name, 0)) != (carried.name, k)
-            for x in parts_of(value)[0]
-        )
-
-    def _is_written(self, carried: Carried, k: int) -> bool:
-        """Whether a turn writes to the array that it found: what it was before is settled elsewhere."""
-        heads = [s for s, (c, j) in self.head_leaves.items() if c is carried and j == k]
-        return any(s.value is not carried.arguments[k] for s in heads)
 
     def _is_outside(self, storage: Storage) -> bool:
         """Whether it is a storage from before the loop."""
@@ -713,7 +515,13 @@ class Region:
 
     def _is_outer(self, x: Any) -> bool:
         """Whether it is an array in a storage from before the loop."""
-        return type(x) is Tensor and x.is_traced and x._storage.value is not None and x.type.kind == "array" and self._is_outside(x._storage)
+        return (
+            type(x) is Tensor
+            and x.is_traced
+            and x._storage.value is not None
+            and x.type.kind == "array"
+            and self._is_outside(x._storage)
+        )
 
     @staticmethod
     def _end_of(carried: Carried, end: Any) -> tuple[list[Any], TreeDef | None]:
@@ -761,18 +569,22 @@ class Region:
                     continue
                 if carried.moves and self._is_left(x):
                     carried.fixed[k] = x
-                elif k in carried.origins and self._is_same_form(carried.origins[k], x):
+                elif k in carried.origins and same_arrays.is_same_form(self, carried.origins[k], x):
                     pass
                 elif k in carried.origins or not _unchanged(carried.fixed[k], x):
                     joined = join(self.mode, carried.fixed[k].type, x.type) if self._are_arrays(carried, k, x) else None
                     if joined is None:
                         raise Changed(carried.name, carried.fixed[k], x)
-                    carried.types[k], carried.varies = _dense(joined), True
+                    carried.types[k], carried.varies = dense(joined), True
                     carried.origins.pop(k, None)
-                    self._fits_origins(carried, k, x)
+                    same_arrays.fits_origins(self, carried, k, x)
                     fits = False
-            elif _dense(have) != t and carried.read and self._is_unread(name) and not keeps and self._runs():
+            elif dense(have) != t and carried.read and self._is_unread(name) and not keeps and self._runs():
                 del self.names[name]  # what it was before is of no account: begin with what a turn leaves
+                return False
+            elif (
+                have != t and carried.read and self._is_unread(name) and not keeps and self._with_kind_of(carried, have)
+            ):
                 return False
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)
@@ -782,10 +594,10 @@ class Region:
                 if joined is None or not _convertible(t, have, carried.inits[k]):
                     if not self._is_overwritten(carried, k, value):
                         raise Changed(carried.name, t, x)
-                    carried.read, carried.inits[k], carried.types[k] = False, None, _dense(have)
+                    carried.read, carried.inits[k], carried.types[k] = False, None, dense(have)
                     fits = False
                     continue
-                joined = _dense(joined)
+                joined = dense(joined)
                 lies = t.kind == "array" and have is not None and not same_layout(t, have) and have.layout.is_dense
                 if lies and carried.read and carried.tree is None and self._may_peel():
                     raise Changed(carried.name, t, x)  # from the second turn on it may lie in memory as here
@@ -793,25 +605,28 @@ class Region:
                     carried.types[k] = joined
                     fits = False
             if t is not None and k not in carried.wholes:
-                fits = self._fits_origins(carried, k, x) and fits
+                fits = same_arrays.fits_origins(self, carried, k, x) and fits
         return fits
 
-    def _is_same_form(self, origins: Origins, x: Any) -> bool:
-        """Whether an array has the one form in any case."""
-        found = look(self.mode, x, self._is_outside, self.head_leaves)
-        known = bool(found.views) and not found.new and not found.heads
-        return known and all(origins.find(self.mode, view) is not None for view in found.views)
+    def _with_kind_of(self, carried: Carried, end: TensorType | None) -> bool:
+        """Carry a scalar that no turn reads with a bool that says whether there was one, if its types tell; else False."""
+        before = self.before.get(carried.name)
+        if carried.tree is not None or end is None or self._with_kind(before, [end])[0] is None:
+            return False
+        self._output(carried.name, before, None, [end], read=False)
+        return True
 
     def _is_overwritten(self, carried: Carried, k: int, end: Any) -> bool:
         """Whether no turn looked at what a scalar was at its start, though there are paths on which it could."""
         argument = carried.arguments[k]
-        alone = carried.tree is None and argument is not None and argument.type.kind != "array"
-        return alone and end is not argument and not argument.uses and carried.name not in self.left and self._runs()  # type: ignore[union-attr]
+        if carried.tree is not None or argument is None or argument.type.kind == "array" or argument.uses:
+            return False
+        return end is not argument and carried.name not in self.left and self._runs()
 
     @staticmethod
     def _are_arrays(carried: Carried, k: int, x: Any) -> bool:
         init = carried.inits[k]
-        return _is_array(carried.fixed[k]) and _is_array(x) and (init is None or _is_array(init))
+        return is_array(carried.fixed[k]) and is_array(x) and (init is None or is_array(init))
 
     def _carry_kind(self, carried: Carried, end: Any, tree: TreeDef) -> bool:
         """From here on a scalar is carried with a bool that says of which kind it is.
@@ -901,15 +716,15 @@ class Region:
             for k, view in carried.wholes.items():
                 leaves[k] = remade(view, leaves[k]._storage)
             for k, init in enumerate(carried.inits):
-                if values[k] is not None and _is_array(init) and self._may_skip():
+                if values[k] is not None and is_array(init) and self._may_skip():
                     watched.append((leaves[k]._storage, [init._storage]))
             ends = [] if self.failure else self._end_of(carried, scope.get(carried.name))[0]
             for k, origins in carried.origins.items():
                 codes = results[at : at + origins.width]
                 at += origins.width
-                known = origins.find(self.mode, ends[k]) if k < len(ends) and self._is_outer(ends[k]) else None
-                if origins.alone or (known is not None and self._runs()):
-                    leaves[k] = origins.view(self.mode, 0 if known is None else known[0], codes)
+                form = origins.find(self.mode, ends[k]) if k < len(ends) and self._is_outer(ends[k]) else None
+                if origins.alone or (form is not None and self._runs()):
+                    leaves[k] = origins.view(self.mode, 0 if form is None else form[0], codes)
                     continue
                 watched.append((leaves[k]._storage, origins.storages))
                 origins.choose(self.mode, leaves[k], codes)
@@ -922,14 +737,14 @@ class Region:
         for storage, sources in watched:
             self.mode.watch(storage, sources)
         for name, leaves in made.items():
-            self._watch_ends(leaves, scope.get(name))
+            same_arrays.watch_ends(self, leaves, scope.get(name))
             if self._is_kept(self.names[name], scope.get(name)):
                 made[name] = [self.before.get(name)]
         for (name, k), (other, j) in self.links.items():
             made[name][k] = made[other][j]
-        self._share(made, scope)
+        same_arrays.share(self, made, scope)
         bound = {name: self._built(self.names[name], leaves) for name, leaves in made.items()}
-        self._watch_twins(bound, scope)
+        same_arrays.watch_twins(self, bound, scope)
         for name, end in self.left.items():
             view = moved(end, self._last_turn())
             known = name.startswith("_jg_") or self._has_turn()
@@ -940,56 +755,27 @@ class Region:
         self.results = bound
         self._bind_cells()
 
-    def _watch_ends(self, leaves: Sequence[Any], end: Any) -> None:
-        """Results that copy what the last turn left in a storage from before: neither is written from here on."""
-        for made, left in zip(leaves, parts_of(end)[0], strict=False):
-            if type(made) is not Tensor or made.type.kind != "array":
-                continue
-            if self._is_outer(left):
-                self.mode.watch(made._storage, [left._storage])
-            elif _is_array(left):  # perhaps one from before, as a branch in the turn decides
-                self.mode.watch_as(made._storage, left._storage)
-
-    def _watch_twins(self, bound: dict[str, Any], scope: Scope) -> None:
-        """Arrays from here on that may be one at the end of a turn: none of them is written any more."""
-        known: list[tuple[Storage, Storage]] = []
-        for name, result in bound.items():
-            for made, end in zip(parts_of(result)[0], parts_of(scope.get(name))[0], strict=False):
-                if _is_array(made) and _is_array(end) and not self._is_outer(end):
-                    known.append((made._storage, end._storage))
-        for k, (made, end) in enumerate(known):
-            twins = [m for m, e in known[:k] if m is not made and (e is end or self.mode.may_share(e, end))]
-            if twins:
-                self.mode.watch(made, twins)
-
     def _is_kept(self, carried: Carried, end: Any) -> bool:
         """Whether a turn leaves a name bound to the array that it found, unwritten."""
         head = self.heads.get(carried.name)
-        known = head is not None and _is_array(head) and _is_array(self.before.get(carried.name))
+        known = head is not None and is_array(head) and is_array(self.before.get(carried.name))
         if carried.tree is not None or carried.types[0] is None or head is None or not known:
             return False
         return same_place(end, head) and head._storage.value is carried.arguments[0] and not self.failure
 
-    def _share(self, made: dict[str, list[Any]], scope: Scope) -> None:
-        """Leaves of names that the last turn leaves bound to views of one new array are views of one array."""
-        places: dict[tuple[Storage, bool], list[tuple[str, int, Tensor]]] = {}
+    def _written_heads(self) -> Iterator[tuple[str, Tensor]]:
+        """The arrays that names, or parts of their values, stood for before the loop, if a turn writes to what it found.
+
+        Yields:
+            the name, and the array from before.
+        """
         for name, carried in self.names.items():
-            maybe = carried.tree is not None and carried.tree.kind is Maybe
-            if not self._is_unread(name) or not (maybe or self._has_turn()):
-                continue
-            for k, end in enumerate(parts_of(scope.get(name))[0]):
-                if k < len(carried.types) and carried.types[k] is not None and _is_array(end):
-                    if not self._is_outer(end) and end._storage.value is not None:
-                        places.setdefault((end._storage, maybe), []).append((name, k, end))
-        for ends in places.values():
-            whole = next(((name, k) for name, k, end in ends if not end._steps), None)
-            for at, (name, k, end) in enumerate(ends):
-                twin = next(((other, j) for other, j, x in ends[:at] if x is end), None)
-                if twin is not None:
-                    made[name][k] = made[twin[0]][twin[1]]
-                elif whole not in (None, (name, k)) and self._inner().isdisjoint(sizes_of(end)):
-                    assert whole is not None
-                    made[name][k] = remade(end, made[whole[0]][whole[1]]._storage)
+            heads = parts_of(self.heads.get(name))[0]
+            if len(heads) == len(carried.inits):
+                for head, init, t, argument in zip(heads, carried.inits, carried.types, carried.arguments, strict=True):
+                    known = type(head) is Tensor and type(init) is Tensor and t is not None and t.kind == "array"
+                    if known and head._storage.value is not argument:
+                        yield name, init
 
     def _spoil_written(self) -> None:
         """A name bound to another array in each turn, and written through: the array from before is left behind.
@@ -997,16 +783,7 @@ class Region:
         Raises:
             TraceError: it is an argument, or comes from outside: the caller would miss the writes.
         """
-        for name, carried in self.names.items():
-            head, init = self.heads.get(name), carried.inits[0]
-            if (
-                type(head) is not Tensor
-                or type(init) is not Tensor
-                or carried.types[0] is None
-                or head._storage.value is carried.arguments[0]
-                or carried.tree is not None
-            ):
-                continue
+        for name, init in self._written_heads():
             storage = init._storage
             if storage.origin is not None:
                 self.mode.fail(

@@ -7,11 +7,13 @@ them. A container whose length, order or keys changed is no such thing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitgraph.records import dataclass
+from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import MISSING
 from jitgraph.tracing.rewrite import TRACER
 
@@ -59,13 +61,15 @@ class Cell:
         return id(self.holder), self.key
 
     def get(self) -> Any:
-        return self.holder.cell_contents if type(self.holder) is CellType else self.holder[self.key]
+        if type(self.holder) is CellType:
+            return self.holder.cell_contents
+        return _base(self.holder).__getitem__(self.holder, self.key)
 
     def set(self, value: Any) -> None:
         if type(self.holder) is CellType:
             self.holder.cell_contents = value
         else:
-            self.holder[self.key] = value
+            _base(self.holder).__setitem__(self.holder, self.key, value)
 
 
 class Reshaped(Exception):  # noqa: N818  # an answer
@@ -78,9 +82,18 @@ class Snapshot:
     Args:
         reached: containers in reach of variables.
         attribute: reads an attribute of an object: (owner, name).
+        namespaces: the globals of all modules in the trace.
     """
 
-    def __init__(self, outside: Outside, reached: Iterable[Reached], attribute: Callable[[Any, str], Any]) -> None:
+    def __init__(
+        self,
+        outside: Outside,
+        reached: Iterable[Reached],
+        attribute: Callable[[Any, str], Any],
+        namespaces: Callable[[], Sequence[TraceGlobals]],
+    ) -> None:
+        self.namespaces = namespaces
+        self.globals = {id(space): space.stores() for space in namespaces()}
         self.outside = outside
         self.attribute = attribute
         self.containers = [(r, _copy(r.holder)) for r in reached]
@@ -94,7 +107,7 @@ class Snapshot:
         later = [
             (Reached(place.text, copy), before)
             for _, copy, before, place in self.outside.copies.values()
-            if type(copy) in _KINDS and type(before) in _KINDS and id(copy) not in self.known
+            if isinstance(copy, _KINDS) and type(before) in _PLAIN and id(copy) not in self.known
         ]
         return self.containers + later
 
@@ -106,21 +119,22 @@ class Snapshot:
         """
         found: list[Cell] = []
         for reached, copy in self._all():
-            holder, kind = reached.holder, type(reached.holder)
-            if kind is set:
-                fits = holder == copy
-            elif kind is CellType:
-                now = _copy(holder)
+            now = _copy(reached.holder)
+            if type(now) is set:
+                fits = now == copy
+            elif type(now) is list:
                 fits = len(now) == len(copy)
-                found += [reached.cell(None) for a, b in zip(now, copy, strict=False) if a is not b]
-            elif kind is list:
-                fits = len(holder) == len(copy)
-                found += [reached.cell(k) for k, (a, b) in enumerate(zip(holder, copy, strict=False)) if a is not b]
+                found += [reached.cell(k) for k, (a, b) in enumerate(zip(now, copy, strict=False)) if a is not b]
             else:
-                fits = len(holder) == len(copy) and list(holder) == list(copy)
-                found += [reached.cell(k) for k, b in copy.items() if fits and holder[k] is not b]
+                fits = len(now) == len(copy) and list(now) == list(copy)
+                found += [reached.cell(k) for k, b in copy.items() if fits and now[k] is not b]
             if not fits:
                 raise Reshaped(reached.describe())
+        for space in self.namespaces():
+            stores = self.globals.get(id(space), {})
+            for name, value in space.stores().items():
+                if stores.get(name, space.loaded.get(name, MISSING)) is not value:
+                    found.append(Cell(space, name, name))
         for key, record in self.outside.attributes.items():
             if record[0] is not self.records.get(key, record[1]):
                 found.append(Cell(record, 0, record[2].text, key))
@@ -135,19 +149,20 @@ class Snapshot:
     def restore(self) -> None:
         """Put everything back."""
         for reached, copy in self._all():
-            holder = reached.holder
-            if type(holder) is list:
-                holder[:] = copy
-            elif type(holder) is CellType:
-                if copy:
-                    holder.cell_contents = copy[0]
-            elif type(holder) is set:
-                if holder != copy:
-                    holder.clear()
-                    holder.update(copy)
-            elif len(holder) != len(copy) or any(holder.get(k, MISSING) is not v for k, v in copy.items()):
-                holder.clear()
-                holder.update(copy)
+            now = _copy(reached.holder)
+            if type(now) is dict:
+                same = len(now) == len(copy) and all(now.get(k, MISSING) is v for k, v in copy.items())
+            else:
+                same = now == copy if type(now) is set else _is_same(now, copy)
+            if not same:
+                _put_back(reached.holder, copy)
+        for space in self.namespaces():
+            stores = self.globals.get(id(space), {})
+            for name in space.stores():
+                if name in stores or name in space.loaded:
+                    dict.__setitem__(space, name, stores.get(name, space.loaded.get(name)))
+                else:  # stored before it was read
+                    dict.__delitem__(space, name)
         for key, record in list(self.outside.attributes.items()):
             before = self.records.get(key, record[1])
             if before is MISSING:  # stored before it was read
@@ -161,6 +176,10 @@ class Snapshot:
         Raises:
             Reshaped: it has not been there.
         """
+        if type(cell.holder) is TraceGlobals and cell.key not in cell.holder:
+            if cell.key not in cell.holder.live:
+                raise Reshaped(f"the new variable {cell.text}")
+            cell.holder[cell.key]  # read for its effect
         if cell.record is None or cell.record in self.outside.attributes:
             return cell
         owner, name = self.outside.objects[cell.record[0]][0], cell.record[1]
@@ -172,13 +191,36 @@ class Snapshot:
 
 
 def _copy(holder: Any) -> Any:
-    """The items of a container; of a cell a list of what it holds."""
-    if type(holder) is not CellType:
-        return holder.copy()
-    try:
-        return [holder.cell_contents]
-    except ValueError:
-        return []
+    """What is in a container as a list, dict or set, whatever its class does."""
+    if type(holder) is CellType:
+        try:
+            return [holder.cell_contents]
+        except ValueError:
+            return []
+    if isinstance(holder, dict):
+        return dict(dict.items(holder))
+    return set(set.__iter__(holder)) if isinstance(holder, set) else list(_base(holder).__iter__(holder))
+
+
+def _base(holder: Any) -> Any:
+    return next(b for b in _KINDS if isinstance(holder, b))
+
+
+def _is_same(a: list[Any], b: list[Any]) -> bool:
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+
+
+def _put_back(holder: Any, copy: Any) -> None:
+    if type(holder) is CellType:
+        if copy:
+            holder.cell_contents = copy[0]
+        return
+    base = _base(holder)
+    base.clear(holder)
+    if base in (list, deque):
+        base.extend(holder, copy)
+    else:
+        base.update(holder, copy)
 
 
 def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -> list[Reached]:
@@ -201,7 +243,7 @@ def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -
                     found.append(Reached(label, cell))
                     visit(label, content[0], depth - 1)
             return
-        if kind not in (list, dict, set, tuple):
+        if not isinstance(x, (*_KINDS, tuple)):
             if id(x) in made and id(x) not in seen and type(own := getattr(x, "__dict__", None)) is dict:
                 seen.add(id(x))
                 found.append(Reached(name, own, is_object=True))
@@ -212,14 +254,15 @@ def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -
         if id(x) in seen or len(x) > _MOST_ITEMS:
             return
         seen.add(id(x))
-        if kind is not tuple:
+        items = x if isinstance(x, tuple) else _copy(x)
+        if items is not x:
             found.append(Reached(name, x))
-        if depth and kind is not set:
-            for key, item in x.items() if kind is dict else enumerate(x):
+        if depth and type(items) is not set:
+            for key, item in items.items() if type(items) is dict else enumerate(items):
                 visit(f"{name}[{key!r}]", item, depth - 1)
 
     for _, copy, before, place in outside.copies.values():
-        if before is not None and type(copy) in _KINDS and id(copy) not in seen:
+        if type(before) in _PLAIN and isinstance(copy, _KINDS) and id(copy) not in seen:
             seen.add(id(copy))
             found.append(Reached(place.text, copy))
     for name, x in variables.items():
@@ -228,4 +271,5 @@ def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -
 
 
 _MOST_ITEMS = 1000
-_KINDS = (list, dict, set)
+_KINDS = (list, dict, set, deque)
+_PLAIN = (list, dict, set)

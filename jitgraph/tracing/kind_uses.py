@@ -1,8 +1,8 @@
 """Whether a turn of a loop sees that a scalar it begins with was a Python number of another type before the loop.
 
-A loop carries `s = 0` as the type that `s + x[i]` has. That the first turn then begins with another type shows only where
-the scalar itself is kept, or where its type decides another's: everything that is computed from it is followed, with the
-types that the first turn would have.
+A loop carries `s = 0` as the type that `s + x[i]` has. That the first turn then begins with another type shows only
+where the scalar itself is kept, or where its type decides another's: everything that is computed from it is followed,
+with the types that the first turn would have.
 """
 
 from __future__ import annotations
@@ -59,13 +59,24 @@ def _changes(op: Op, value: Value, types: dict[Value, TensorType]) -> Sequence[t
         return [(a, types[value]) for args in bodies for x, a in zip(op.operands, args, strict=False) if x is value]
     if not op.defn.has(Trait.ELEMENTWISE) or op.name == "as_kind":
         return ()
+    others = [v.type if v in types else _uncast(v) for v in op.operands]
+    if _infer(op, others) != op.result.type.dtype:  # the casts are the user's
+        others = [v.type for v in op.operands]
     try:
-        (found,) = op.defn.infer([types.get(v) or _uncast(v) for v in op.operands], op.attrs).results
+        (found,) = op.defn.infer([types.get(v, t) for v, t in zip(op.operands, others, strict=True)], op.attrs).results
     except JitgraphError:
         return None
     if found.is_python:
         return None if op.name in _RAISING else [(op.result, found)] if found != op.result.type else ()
     return None if found.dtype != op.result.type.dtype else ()
+
+
+def _infer(op: Op, operands: Sequence[TensorType]) -> np.dtype | None:
+    """The dtype that an operator gives for such operands; None if it has none."""
+    try:
+        return op.defn.infer(operands, op.attrs).results[0].dtype
+    except JitgraphError:
+        return None
 
 
 def _results(block: Block | None) -> Sequence[Value]:

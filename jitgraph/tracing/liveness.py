@@ -252,7 +252,8 @@ def annotate(stmts: Sequence[ast.stmt], after: Names, always: Names) -> None:
         elif isinstance(stmt, ast.For | ast.While):
             f = facts(stmt)
             head = live | f.gen | {getattr(stmt, BREAK_FLAG, "")} - {""}
-            setattr(stmt, LIVE, Live(live, live | _head(stmt), _head(stmt) | always))
+            behind = live | block_facts(stmt.orelse).gen
+            setattr(stmt, LIVE, Live(behind, behind | _head(stmt), _head(stmt) | always))
             annotate(stmt.body, head, always)
             annotate(stmt.orelse, live, always)
         elif isinstance(stmt, ast.With | ast.AsyncWith | ast.Try | ast.Match | ast.AsyncFor):

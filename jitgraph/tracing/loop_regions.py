@@ -533,6 +533,7 @@ class WhileLoop(Region):
         opened = self.opened
         assert opened is not None
         self._yield([condition])
+        self.opened = None
         try:
             changed = self.regions.close(opened, cells=True)
         except Reshaped as answer:

@@ -111,6 +111,8 @@ class Members:
                 own[name] = value
                 return value
         value = self.outside.overlay(owner, name)
+        if value is MISSING and name in self.outside.stored_on_classes and name not in own:
+            value = self.outside.class_overlay(owner if isinstance(owner, type) else kind, name)
         if value is MISSING:
             value = self._attribute(owner, kind, name, found)
             own = kind not in (FunctionType, type) and name in getattr(owner, "__dict__", ())
@@ -185,6 +187,8 @@ class Members:
                 self._setting.pop()
             return
         if not self.outside.store_attribute(owner, name, value):
+            if self.regions.opened and isinstance(owner, type | FunctionType):
+                self.regions.fail_change(f"the attribute {name} of {owner.__name__}")
             if not isinstance(owner, type | FunctionType) and id(owner) not in self.outside.copied:
                 self.regions.check_owner(owner, name)
             setattr(owner, name, value)

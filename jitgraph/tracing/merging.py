@@ -24,7 +24,7 @@ from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.kinds import Tag, boxed, is_exact, join_kinds, tag_of
 from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look
-from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound
+from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound, unbound_name
 from jitgraph.tracing.restart import Restart
 
 if TYPE_CHECKING:
@@ -351,8 +351,11 @@ class Merge:
             return lambda results: a if type(a) is Unset else b
         if missing_a or missing_b:
             side, x = (1, b) if missing_a else (0, a)
-            if a is UNSET or b is UNSET or name.startswith("_jg_"):
+            missing = a if missing_a else b
+            if missing is UNSET:
                 return self._half(name, x, side)
+            if name.startswith("_jg_"):  # an unbound variable is returned
+                name = unbound_name(missing) or name
             known = as_maybe(name, x)
             value = self._half(name, known.value, side)
             flag_a, flag_b = (False, known.flag) if missing_a else (known.flag, False)

@@ -207,6 +207,11 @@ class Operators(Members):
     def handled(self) -> None:
         self.mode.handled.pop()
 
+    def class_made(self, cls: type) -> type:
+        """A class that the function makes itself."""
+        self.outside.made_classes[id(cls)] = cls
+        return cls
+
     def context(self, manager: Any) -> Any:
         """A context manager that a `with` enters."""
         return contexts.context(self, manager)  # type: ignore[arg-type]  # the tracer is the only subclass

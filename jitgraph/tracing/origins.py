@@ -100,7 +100,9 @@ class _Pairing:
         return m.axis == n.axis and (m.axis is None or (m.step == n.step and self.inner.isdisjoint(symbols(m.step))))
 
 
-def form_of(mode: CaptureMode, a: Tensor, b: Tensor, inner: set[str]) -> tuple[Form, list[DimLike], list[DimLike]] | None:
+def form_of(
+    mode: CaptureMode, a: Tensor, b: Tensor, inner: set[str]
+) -> tuple[Form, list[DimLike], list[DimLike]] | None:
     """The form that two views have in common, and the numbers of each; None if there is none.
 
     Args:

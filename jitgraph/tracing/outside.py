@@ -184,6 +184,10 @@ class Outside:
         #: (id of an owner, attribute) to [current value, value that was read, place].
         self.attributes: dict[tuple[int, str], list[Any]] = {}
         self._owners: list[Any] = []
+        #: Classes that the function itself makes, by identity.
+        self.made_classes: dict[int, type] = {}
+        #: Names of attributes that were stored on classes: their instances see them.
+        self.stored_on_classes: set[str] = set()
         self._paths: dict[Value, str] = {}
         self._guarded: dict[str, Any] = {}
         self._wholes: dict[int, Any] = {}
@@ -437,13 +441,21 @@ class Outside:
         slot = self.attributes.get((id(owner), name))
         return MISSING if slot is None else slot[0]
 
+    def class_overlay(self, kind: type, name: str) -> Any:
+        """What was stored on the first class of the resolution order that has the attribute; MISSING if nothing was."""
+        for base in kind.__mro__:
+            value = self.overlay(base, name)
+            if value is not MISSING or name in vars(base):
+                return value
+        return MISSING
+
     def read_attribute(self, owner: Any, name: str, value: Any) -> Any:
         """`owner.name`, which is `value` now; lifted if the owner is from outside."""
         if type(value) is Tensor and value.is_traced:
             return value
         known = self.objects.get(id(owner))
         if known is None:
-            if isinstance(owner, ModuleType | type):
+            if isinstance(owner, ModuleType | type) and id(owner) not in self.made_classes:
                 known = (owner, Fixed(owner, owner.__name__))
                 self.objects[id(owner)] = known
             else:
@@ -490,7 +502,11 @@ class Outside:
         """Record `owner.name = value` for replay; False if the owner was made in the trace."""
         known = self.objects.get(id(owner))
         if known is None:
-            return False
+            if not isinstance(owner, type | ModuleType) or id(owner) in self.made_classes:
+                return False
+            known = self.objects[id(owner)] = (owner, Fixed(owner, owner.__name__))
+        if isinstance(owner, type):
+            self.stored_on_classes.add(name)
         slot = self.attributes.get((id(owner), name))
         if slot is None:
             slot = [None, MISSING, Attribute(known[1], name)]

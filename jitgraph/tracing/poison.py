@@ -78,6 +78,11 @@ def unbound_text(name: str) -> str:
     return f"cannot access local variable {name!r} where it is not associated with a value"
 
 
+def unbound_name(x: Poison) -> str:
+    """The name in the error of an unbound variable."""
+    return str(x.error()).split("'", maxsplit=2)[1] if "'" in str(x.error()) else ""
+
+
 def unbound(name: str) -> Poison:
     """A local variable that Python would find unbound."""
     return Poison(lambda: UnboundLocalError(unbound_text(name)), unbound=True)

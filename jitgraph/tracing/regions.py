@@ -95,11 +95,13 @@ class Regions:
         self._visits: dict[Any, int] = {}
         #: Objects of the user's classes that the trace made, by identity.
         self.made: dict[int, Any] = {}
+        #: The globals of all modules in the trace; set by the tracer.
+        self.namespaces: Callable[[], Any] = list
         #: Reads an attribute of an object; set by the tracer.
         self.attribute: Callable[[Any, str], Any] = getattr
         #: Whether the trace has branches or loops.
         self.used = False
-        #: What functions stored in globals and cells: (namespace or cell, name) to the value; set by the tracer.
+        #: What functions stored in closure cells from outside: (cell, name) to the value; set by the tracer.
         self.stores: Callable[[], dict[Any, Any]] = dict
 
     def place_of(self) -> Any:
@@ -137,7 +139,9 @@ class Regions:
             raise Endless(errors.describe(what, self.mode.locate(), remedy=remedy))
         self.mode.blocks.append(block)
         self.builder.at_end(block)
-        snapshot = Snapshot(self.outside, reached(self.outside, _variables(scope), self.made), self.attribute)
+        snapshot = Snapshot(
+            self.outside, reached(self.outside, _variables(scope), self.made), self.attribute, self.namespaces
+        )
         opened = Opened(block, len(self.mode.journal), self.outside.state(), snapshot, scope, self.stores())
         self.opened.append(opened)
         return opened
@@ -167,9 +171,11 @@ class Regions:
         """
         for opened in self.opened:
             for name, value in _variables(opened.scope).items():
-                inner = value if type(value) in (list, tuple) else (value,)
-                if any(i is x for i in inner):
+                if value is x:
                     self.fail_change(f"the iterator {name}")
+            for held, items in opened.snapshot.containers:
+                if any(i is x for i in (items.values() if type(items) is dict else items)):
+                    self.fail_change(f"an iterator in {held.text}")
 
     def check_variables(self, opened: Opened, now: Any, assigned: Collection[str]) -> None:
         """Variables that the statement itself does not assign are as they were.

@@ -146,6 +146,8 @@ def _slice(check: Op, known: set[Value], symbols: set[str]) -> list[Op] | None:
             return True
         if op is None or op.regions or len(found) > _SLICE_OPS or value.type.shape:
             return False
+        if op.name in UPDATES:  # of an array without axes: what was written
+            return False
         traits = op.defn.traits
         if (
             Trait.PURE not in traits

@@ -467,7 +467,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         inner = _Rewriter(regions=False, in_class=True)
-        node.decorator_list = [self.expr(d) for d in node.decorator_list]
+        made = _attribute(TRACER, "class_made", node)
+        node.decorator_list = [*(self.expr(d) for d in node.decorator_list), made]
         node.bases = [self.expr(b) for b in node.bases]
         node.body = inner.block(node.body)
         return node

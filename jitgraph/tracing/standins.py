@@ -25,7 +25,7 @@ from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.members import WRAPPERS
 from jitgraph.tracing.operators import Operators
 from jitgraph.tracing.outside import Outside
-from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.poison import Maybe, Poison
 from jitgraph.tracing.proxies import proxied
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
@@ -72,7 +72,7 @@ class Tracer(Operators):
         self._setting = []
         mode.call_numpy = self.call_numpy
         self.regions.stores = self._stores
-        self.regions.attribute = self.attr
+        self.regions.attribute, self.regions.namespaces = self.attr, self.namespaces
 
     # --- calls
 
@@ -145,7 +145,8 @@ class Tracer(Operators):
             return special
         if is_opaque_module(f.__module__ or ""):
             return self._call_opaque(f, args, kwargs)
-        return self.converted(f)(*args, **kwargs)
+        result = self.converted(f)(*args, **kwargs)
+        return self.regions.resolve(result) if type(result) is Maybe else result
 
     def _special(self, f: Any, args: Any, kwargs: Any) -> Any:
         """Callables of jitgraph's own: jitted, host and transformed functions, known by a dunder attribute."""
@@ -406,10 +407,8 @@ class Tracer(Operators):
         return new
 
     def _stores(self) -> dict[Any, Any]:
-        """What functions stored in globals and cells so far."""
-        found = {(id(g), name): value for g in self._namespaces.values() for name, value in g.stores().items()}
-        found.update({(id(place), name): value for place, name, value in self.cell_stores()})
-        return found
+        """What functions stored in closure cells from outside so far."""
+        return {(id(place), name): value for place, name, value in self.cell_stores()}
 
     def cell_stores(self) -> list[tuple[Place, str, Any]]:
         """Closure cells that were bound anew: (their place, name, value)."""

@@ -7,11 +7,14 @@ nothing, and the arrays are made in front of the loop for the second one.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import MethodType
+from typing import TYPE_CHECKING, Any
 
 from jitgraph import control, errors, pytree
+from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import symbols
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
@@ -20,8 +23,11 @@ from jitgraph.tensor import Storage, Tensor, dim_tensor, lift, wrap
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.iteration import Sequenced, integer_dim
 from jitgraph.tracing.loop_regions import MOST_TURNS, ForRegion
-from jitgraph.tracing.merging import Names, Scope, convert, inner_symbols, placeholder
+from jitgraph.tracing.merging import Names, Overlay, Scope, convert, inner_symbols, placeholder
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.capture_mode import CaptureMode
 
 _VALUE = BranchInfo(("value",), (), ())
 _STATE = LoopInfo(("state",), ("state",), ("state",), (), ("state",), "", "", 0, ())
@@ -30,7 +36,26 @@ _STATE = LoopInfo(("state",), ("state",), ("state",), (), ("state",), "", "", 0,
 # --- branches
 
 
-def _one_of(tracer: Any, tests: Sequence[Any], ways: Sequence[Callable[[], Any]], answers: list[Any]) -> Any:
+def _in_reach(*values: Any) -> dict[str, Any]:
+    """Functions and arguments as variables: what they lead to may change in a region, as what the user's own do."""
+    found: dict[str, Any] = {}
+    work = list(values)
+    while work:
+        x = work.pop()
+        x = getattr(x, "__wrapped__", x) if getattr(x, "__jitgraph_jit__", False) else x
+        if type(x) is functools.partial:
+            work += [x.func, *x.args, *x.keywords.values()]
+        elif type(x) is MethodType:
+            work += [x.__func__, x.__self__]
+        else:
+            name = getattr(x, "__name__", "an argument")
+            found[f"{name} {len(found)}" if name in found else name] = x
+    return found
+
+
+def _one_of(
+    tracer: Any, tests: Sequence[Any], ways: Sequence[Callable[[], Any]], answers: list[Any], reach: dict[str, Any]
+) -> Any:
     """The answer of the first way whose test holds, of the last one if none does; each answer goes to `answers`."""
 
     def go(way: Callable[[], Any]) -> Any:
@@ -46,13 +71,13 @@ def _one_of(tracer: Any, tests: Sequence[Any], ways: Sequence[Callable[[], Any]]
         if key in regions.mode.settled:
             truth = regions.mode.assume(truth, "the way through a branch")
     if not isinstance(truth, Value):
-        return go(ways[0]) if truth else _one_of(tracer, tests[1:], ways[1:], answers)
+        return go(ways[0]) if truth else _one_of(tracer, tests[1:], ways[1:], answers, reach)
     branch = Branch(regions, truth, _VALUE, key)
-    branch.begin(Names())
+    branch.begin(Overlay(reach, Names()))
     while branch.turn():
         value: Any = None
         try:
-            value = go(ways[0]) if branch.taken else _one_of(tracer, tests[1:], ways[1:], answers)
+            value = go(ways[0]) if branch.taken else _one_of(tracer, tests[1:], ways[1:], answers, reach)
         except Exception as error:
             if not branch.caught(error):
                 raise
@@ -71,7 +96,7 @@ def _choose(tracer: Any, what: str, tests: Sequence[Any], functions: Sequence[An
 
     known: list[Any] = []
     answers: list[Any] = []
-    result = _one_of(tracer, tests, [way(f) for f in functions], answers)
+    result = _one_of(tracer, tests, [way(f) for f in functions], answers, _in_reach(*functions, *operands))
     control.same_answers(what, known, answers)
     return result
 
@@ -256,10 +281,10 @@ def _rows_of(
         if not turns:
             rows.put(0, idle(), ahead=False)
         return state, rows.result()
-    loop = _RowLoop(tracer, rows, reverse)
+    loop, reach = _RowLoop(tracer, rows, reverse), _in_reach(f)
     for _ in loop:
         loop.begin_turn()
-        loop.enter({"state": state})
+        loop.enter(reach | {"state": state})
         state = loop.get("state")
         k = loop.element()
         try:
@@ -268,7 +293,7 @@ def _rows_of(
         except Exception as error:
             if not loop.caught(error):
                 raise
-        loop.leave({"state": state})
+        loop.leave(reach | {"state": state})
     state = loop.get("state")
     if rows.tree is None:  # no turn comes to its end
         raise loop.failure or errors.InternalError(f"{what}: no turn was traced")
@@ -311,10 +336,16 @@ def _map(tracer: Any, f: Any, xs: Any) -> Any:
 
 
 def _associative_scan(tracer: Any, fn: Any, elems: Any, reverse: Any = False, axis: Any = 0) -> Any:
-    mode = tracer.mode
+    mode: CaptureMode = tracer.mode
 
     def is_at_least(size: Any, least: int) -> bool:
-        return bool(mode.decide(">=", integer_dim(mode, size), least))
+        try:
+            return bool(mode.decide(">=", integer_dim(mode, size), least))
+        except Undecided:
+            mode.fail(
+                "associative_scan along an axis whose size only the run knows: it decides how many steps there are",
+                "use jg.scan, or arrays of a known size.",
+            )
 
     return control.tree_scan(
         fn, elems, bool(reverse), operator.index(axis), lambda a, b: tracer.call(fn, a, b), is_at_least

@@ -62,7 +62,7 @@ def imag_of(x: Tensor) -> Any:
     sizes = shape[::-1] if fortran else shape
     zeros = mode.apply(R("full"), [lift(mode, zero)], {"shape": sizes, "dtype": zero.dtype})[0]
     if not x.type.dtype.isnative:
-        zeros = mode.builder.apply(R("cast"), zeros, dtype=x.type.dtype)[0]
+        zeros = mode.apply(R("cast"), [zeros], {"dtype": x.type.dtype})[0]
     axes = range(len(shape))
     order = reversed(axes) if fortran else axes
     return make(Storage(mode, zeros, None, writable=False), (IndexMap(shape, tuple(AxisMap(0, 1, k) for k in order)),))

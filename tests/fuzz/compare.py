@@ -133,9 +133,9 @@ def value_difference(a: Any, b: Any, free_zero: bool, memory: bool = True) -> st
 def layout_difference(expected: Outcome, found: Outcome) -> str:
     """Which result lies in memory in another way, of two outcomes without a `difference`; empty if none does."""
     for k, (a, b) in enumerate(zip(flat(expected.results), flat(found.results), strict=True)):
-        if isinstance(a, np.ndarray) and a.size > 1:
-            if any(s != t for s, t, d in zip(a.strides, b.strides, a.shape, strict=True) if d > 1):
-                return f"result {k}: strides: NumPy {a.strides}, compiled {b.strides} of shape {a.shape}"
+        moves = [] if not isinstance(a, np.ndarray) or a.size < 2 else zip(a.strides, b.strides, a.shape, strict=True)
+        if any(s != t for s, t, d in moves if d > 1):
+            return f"result {k}: strides: NumPy {a.strides}, compiled {b.strides} of shape {a.shape}"
     return ""
 
 

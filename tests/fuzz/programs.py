@@ -498,7 +498,9 @@ class Generator:
         self.returns = True
         if self.chance(0.1):
             return self.fill("return <a>, <e>")
-        return "return " + ", ".join(self.draw("a") if self.chance(0.6) else self.draw("e") for _ in range(self.returned_count))
+        return "return " + ", ".join(
+            self.draw("a") if self.chance(0.6) else self.draw("e") for _ in range(self.returned_count)
+        )
 
     def early_return(self) -> str:
         if self.exits and self.chance(0.8):

@@ -190,6 +190,9 @@ FAILED = {
     "an array made and written in each turn of two loops": (
         ["w = 0", "while w < 3:", "    u = 0", "    while u < 3 and np.sum(a0) < 1e9:", "        v = np.nonzero(a0 > 0)[0]", "        v[:] = 3", "        u += 1", "    w += 1"], "w, u", [_F],
     ),
+    "a check on what was written into an array without axes": (
+        ["np.place(a0, a0 > -9, 2.0)", "for i in range(len(a1) - 1, -1, -1 - int(np.any(a0))):", "    v = i"], "v", [Argument("array", "float64", (), seed=2), _F],
+    ),
     "sums over no axes lose the sign of zeros": (
         ["v = np.zeros(3) * -1", "w = np.asarray(v[0])"], "np.sum(v, axis=()), np.mean(v, axis=()), np.sum(w), np.prod(v, axis=()), np.sum(v * 1j, axis=())", [_F],
     ),
@@ -235,7 +238,65 @@ FAILED = {
     "a name that is another view of what the loop writes in each turn": (
         ["v, s = a0.T, 0.0", "for i in range(a0.shape[0]):", "    s += v[0]", "    a0[0] = i", "    v = v[::-1]"], "v, s", [_F],
     ),
+    "a NumPy scalar that turns replace by Python numbers, if there is one": (
+        ["v, w, u = np.argmax(a0), a0[0], np.int64(1)", "for i in range(int(np.sum(a0 > a1))):", "    v, w, u = i, float(i), i * 2"], "v, w, u", [_F, Argument("float", seed=3)],
+    ),
+    "the same, and none": (["a0[0] = 5", "v, w = 3, np.argmax(a0)", "for i in range(int(np.sum(a0 > 300))):", "    v, w = a0[i], i"], "v, w", [_F]),
+    "the variable of a loop in its `else`": (
+        ["for i in range(a0.shape[0]):", "    pass", "else:", "    a0 += i", "for i in range(12):", "    for i in range(12):", "        pass", "    else:", "        a0 += i"], "a0", [_F],
+    ),
     "a method of a ufunc is given a name of two types": (["v = a0 * 1.5", "if np.sum(a0) > 0:", "    v = a1", "np.add.at(v, np.array([0, 1, 1]), 1)"], "v", [_F, _U4]),
+    "a mask that is known": (
+        ["v = np.min(a0, where=(a0 != a0), initial=1)"], "v, np.where(np.isfinite(a0), a1, 2.5)", [Argument("array", "int8", ("n",), "C", 3), _F],
+    ),
+    "products of half precision under a mask": (
+        [], "np.prod(a0, axis=-1, where=(a0 <= np.uint8(2)), initial=7)", [Argument("array", "float16", ("m", "n"), "negative", 8, 0.1)],
+    ),
+    "complex products under a mask": ([], "np.prod(a0 * 1e200, where=(a0 != 0))", [Argument("array", "complex128", ("n",), "C", 8, 0.3)]),
+    "a size known in the last turn": (["for i in range(a0.shape[0]):", "    v = a0[:i] * 2"], "v", [_F]),
+    "a view that a loop leaves in a name it reads": (["v = a0[:]", "for i in range(len(a0)):", "    w = np.square(v)", "    v = a0[:]"], "v, w", [_F]),
+    "a write through what the turn before left": (["v = a0 * 1", "for i in range(12):", "    v[0] += 1", "    v = a0[:]"], "v, a0", [_F]),
+    "a read of what the turn before left, written since": (
+        ["v, s = a0 * 1, 0.0", "for i in range(12):", "    a0[0] = i", "    s = s + v[0]", "    v = a0[:]"], "v, s, a0", [_F],
+    ),
+    "a view that a loop in a loop leaves": (
+        ["for i in range(12):", "    w = 0", "    while w < 3 and np.sum(a0) < 1e9:", "        v = a0[1:]", "        w += 1"], "v", [_F],
+    ),
+    "one of three arrays": (
+        ["v = a0", "for i in range(a0.shape[0]):", "    if a0[i] > 1:", "        v = a0[::-1]", "    elif a0[i] < 0:", "        v = a1", "    else:", "        v = v * 2"],
+        "v, v[1:], a1", [_F, Argument("array", "float64", ("n",), seed=2)],
+    ),
+    "a row that a loop chooses is written": (
+        ["v, k = a0 * 1, 0", "for i in range(a0.shape[0]):", "    if np.sum(v[i]) >= np.sum(v[k]):", "        k, w = i, v[i]", "w[0] = 77"], "v, w", [_F2],
+    ),
+    "rows of an argument that change places": (
+        ["u, v = a0[0], a0[1]", "for r in a0:", "    if r[0] < u[0]:", "        u, v = r, u", "    elif r[0] > v[0]:", "        v = r"], "u, v", [_F2],
+    ),
+    "a slice of a size that only a turn knows": (["for i in range(a0.shape[0]):", "    if a0[i] > np.median(a0):", "        v = a0[i:]"], "v", [_F]),
+    "arrays of the caller's that change places": (
+        ["u, v = a0, a1", "for i in range(a0.shape[0]):", "    u, v = v, u"], "u, v", [_F, Argument("array", "float64", ("n",), seed=2)],
+    ),
+    "two names of one array from before a loop": (
+        ["v = a0 * 1", "w = v", "for i in range(12):", "    if a0[0] < i - 3:", "        v = v * 2", "        w = v", "    w += 1"], "v, w", [_F],
+    ),
+    "a list with an array made in a turn": (["for i in range(12):", "    v = a0 // 2", "    w = [a0, v]"], "w, v", [_F]),
+    "a list with an array made in some turns": (
+        ["for i in range(12):", "    if a0[0] < i - 3:", "        v = a0 // 2", "        w = [a0, v]"], "w, v", [_F],
+    ),
+    "a total that began as a number is written": (["t = 0", "for r in a0:", "    t = t + r", "t[0] = 3"], "t", [_F2]),
+    "the first turn lies in memory in another way": (
+        ["v = np.asfortranarray(a0 * 2)", "for i in range(12):", "    v = np.ascontiguousarray(v) + i"], "v, v.sum()", [_F2],
+    ),
+    "one path raises, the other returns or leaves a name unbound": (
+        ["if a0[0] > 1e9:", "    v = a0[99:][0]", "elif a0[0] < -1e9:", "    return a0"], "v", [_F],
+    ),
+    "results of two structures": (["v = a0[:2]", "if a0[0] < 1e9:", "    return v, a0"], "v, a0, a0[1:]", [_F]),
+    "a list that a loop in a loop binds": (
+        ["for i in range(12):", "    w = 0", "    while w < a0.shape[0] and np.sum(a0) < 1e6:", "        w += 1", "        if a0[0] > 99:", "            continue",
+         "        v = [np.mean(a0), a0]"], "v", [_F],
+    ),
+    "a broadcast number that a loop hands on": (["v = np.broadcast_to(2, a0.shape)", "for i in range(12):", "    w = v"], "v, w", [_F]),
+    "an argument returned in a turn": (["for i in range(a0.shape[0]):", "    if a0[i] > np.median(a0):", "        return a0", "    a0[i] = 3"], "a0 * 2", [_F]),
 }  # fmt: skip
 
 

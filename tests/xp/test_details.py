@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import jitgraph as jg
 from jitgraph.config import config
 from jitgraph.errors import TraceError
+from jitgraph.xp.storable import _overwrites
 
 
 @pytest.fixture(autouse=True)
@@ -133,6 +135,28 @@ def _masked_copy(x: Any, m: Any) -> Any:
     return x
 
 
+def _spread(x: Any, m: Any) -> Any:
+    x[::2] = x[:4]
+    return x
+
+
+def _spread_from_one(x: Any, m: Any) -> Any:
+    np.copyto(x[1::2], x[1:5])
+    return x
+
+
+def _in_order(x: Any, m: Any) -> Any:
+    x[:4] = x[::2]
+    x[1:] = x[:-1]
+    x[:-1] = x[1:]
+    x[::2] = x[1::2]
+    x[::-1] = x
+    y = x.reshape(2, 4)
+    y[:, 0] = y[0, :2]
+    y[0, 1:] = y[0, :-1]
+    return x
+
+
 MASK = np.array([True, False, True, False, False, False, True, False])
 
 
@@ -142,7 +166,26 @@ def test_values_that_numpy_overwrites_are_refused(function: Callable[..., Any]) 
         jg.jit(function)(np.arange(8.0), MASK)
 
 
-@pytest.mark.parametrize("function", [_masked_apart, _placed_backwards, _masked_copy])
+@pytest.mark.parametrize("function", [_spread, _spread_from_one])
+def test_values_with_another_step_over_the_target_are_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(TraceError, match="NumPy overwrites some before it reads them"):
+        jg.jit(function)(np.arange(8.0), MASK)
+
+
+def test_the_rule_for_values_over_the_target_is_numpys() -> None:
+    for first, start, target, source in itertools.product(range(7), range(7), STEPS, STEPS):
+        x = np.arange(12.0)
+        size = min(len(x[first::target]), len(x[start::source]))
+        wanted = x.copy()
+        wanted[first::target][:size] = x[start::source][:size].copy()
+        x[first::target][:size] = x[start::source][:size]
+        assert _overwrites(target, source, start - first, size) == (not np.array_equal(x, wanted))
+
+
+STEPS = (1, 2, 3, 4, -1, -2, -3)
+
+
+@pytest.mark.parametrize("function", [_masked_apart, _placed_backwards, _masked_copy, _in_order])
 def test_values_apart_are_written(function: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(jg.jit(function)(np.arange(8.0), MASK), function(np.arange(8.0), MASK))
 

@@ -1,0 +1,130 @@
+"""Rows of a nest side by side: `JAM` turns of the loop around the lanes run in one, and share what they load.
+
+    for r in range(0, n, 4): {for v vector: rows r, r + 1, r + 2, r + 3}      and the rows that are left, one by one
+
+Legal where of two accesses to one element, of which one writes, in rows r and r + d, the one of the later row does not
+stand at an earlier lane. It pays where rows read the same elements, as stencils and products do.
+"""
+
+from __future__ import annotations
+
+from jitgraph.codegen.loops import For, If, Load, Stmt, Store, While
+from jitgraph.ir.dims import Facts, floordiv, symbol, symbols
+from jitgraph.schedule.memory import Place, apart, place_of
+from jitgraph.schedule.nests import Nest, nest_of
+from jitgraph.schedule.simplify import index_range
+from jitgraph.schedule.statements import Names, Renaming, rebuilt
+
+#: Rows side by side.
+JAM = 4
+#: Statements of a row that still stay in registers when there are `JAM`.
+LARGEST = 40
+#: Loads that have to go for each row that stays.
+LEAST_SHARED = 0.2
+
+
+def jam(body: list[Stmt], facts: Facts, names: Names) -> list[Stmt]:
+    """A body whose nests run rows side by side where that is legal and pays."""
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, For):
+            jammed = _jammed(s, facts, names)
+            if jammed is not None:
+                out += jammed
+                continue
+            if s.role == "serial":
+                inside = facts.copy()
+                index_range(inside, s.symbol, s.lower, s.upper, s.step)
+                inner = jam(s.body, inside, names)
+                out.append(For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave))
+                continue
+        made = s
+        if isinstance(s, While):
+            made = While(s.test, s.condition, jam(s.body, facts, names), s.carried)
+        elif isinstance(s, If):
+            otherwise = s.otherwise if s.cold else jam(s.otherwise, facts, names)
+            made = If(s.condition, jam(s.then, facts, names), otherwise, s.merges, s.cold)
+        out.append(made)
+    return out
+
+
+def _jammed(s: For, facts: Facts, names: Names) -> list[Stmt] | None:
+    """The loops that run rows of a nest side by side, and the rows that are left; None where that does not pay."""
+    nest = nest_of(s)
+    if nest is None or len(nest.loops) != 2 or len(nest.body) > LARGEST:
+        return None
+    rows, lanes = nest.loops
+    if rows.symbol in symbols(lanes.lower) or rows.symbol in symbols(lanes.upper):
+        return None
+    inside = facts.copy()
+    for loop in nest.loops:
+        index_range(inside, loop.symbol, loop.lower, loop.upper, 1)
+    if not _shares(nest) or not _independent(nest, inside):
+        return None
+    body: list[Stmt] = []
+    for k in range(JAM):
+        r = Renaming(names=names)
+        r.set_dim(rows.symbol, symbol(rows.symbol) + k)
+        body += rebuilt(nest.body, r)
+    whole = rows.lower + floordiv(rows.upper - rows.lower, JAM) * JAM
+    main = For(lanes.symbol, lanes.lower, lanes.upper, body, 1, "vector", [], lanes.lanes, lanes.interleave)
+    rest = rebuilt([For(rows.symbol, whole, rows.upper, s.body, 1, "serial")], Renaming(names=names))
+    return [For(rows.symbol, rows.lower, whole, [main], JAM), *rest]
+
+
+def _shares(nest: Nest) -> bool:
+    """Whether rows side by side load less than rows one by one."""
+    rows = nest.loops[0].symbol
+    loads = {(s.buffer.name, s.index) for s in nest.body if isinstance(s, Load)}
+    distinct = set()
+    for k in range(JAM):
+        r = Renaming()
+        r.set_dim(rows, symbol(rows) + k)
+        distinct |= {(name, r.index(index)) for name, index in loads}
+    alone = JAM * len(loads)
+    return alone - len(distinct) >= LEAST_SHARED * alone and alone > 0
+
+
+def _independent(nest: Nest, facts: Facts) -> bool:
+    accesses = [(place_of(s), isinstance(s, Store)) for s in nest.body if isinstance(s, (Load, Store))]
+    rows, lanes = (loop.symbol for loop in nest.loops)
+    for a, writes in accesses:
+        for b, overwrites in accesses:
+            if not (writes or overwrites) or a[0].name != b[0].name:
+                continue
+            for d in range(1, JAM):
+                later = _shifted(b, rows, d)
+                if apart(a, later, facts):
+                    continue
+                distance = _distance(a, later, rows, lanes)
+                if distance is None or distance < 0 or (writes and not overwrites and distance):
+                    return False  # a vector that straddles two just stored would wait for them
+    return True
+
+
+def _shifted(place: Place, rows: str, d: int) -> Place:
+    r = Renaming()
+    r.set_dim(rows, symbol(rows) + d)
+    return place[0], r.index(place[1])
+
+
+def _distance(a: Place, b: Place, rows: str, lanes: str) -> int | None:
+    """By how many lanes an access of a later row is ahead where it meets one of an earlier row; 0 if it never does,
+    None if that is not known.
+
+    Both are seen from one row index; their lanes are free. Each axis is `row + constant`, `lane + constant`, or neither.
+    """
+    if a[0] != b[0]:
+        return None
+    distance: int | None = None
+    for i, j in zip(a[1], b[1], strict=True):
+        if lanes not in symbols(i) and lanes not in symbols(j):
+            gap = j - i
+            if isinstance(gap, int) and gap != 0:
+                return 0  # different rows of the buffer
+            continue
+        ahead = (i - symbol(lanes)) - (j - symbol(lanes))
+        if not isinstance(ahead, int) or rows in symbols(i - symbol(lanes)):
+            return None
+        distance = ahead
+    return distance

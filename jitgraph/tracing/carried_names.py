@@ -1,0 +1,75 @@
+"""A name that a loop carries, leaf by leaf, and what it is told apart by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitgraph.ir.graph import Value
+from jitgraph.ir.types import Layout, TensorType
+from jitgraph.pytree import TreeDef
+from jitgraph.records import dataclass, field
+from jitgraph.tensor import Tensor
+from jitgraph.tracing.merging import (
+    UNSET,
+    structure,
+)
+from jitgraph.tracing.origins import Origins
+from jitgraph.tracing.poison import Poison
+
+
+class Changed(Exception):  # noqa: N818  # an answer
+    """A name changes in a turn to something that its value from before cannot be converted to."""
+
+    def __init__(self, name: str, before: Any, after: Any) -> None:
+        super().__init__(name)
+        self.name, self.before, self.after = name, before, after
+
+
+@dataclass(slots=True)
+class Carried:
+    """A name that a loop carries, leaf by leaf.
+
+    Attributes:
+        tree: structure of its value; None: one leaf.
+        inits: what each leaf is before the loop; None: nothing that a turn looks at.
+        types: the carried type of each leaf; None: a part that stays as it is in `fixed`.
+        read: whether a turn may read the value of the one before.
+        arguments: the block arguments of the attempt.
+        wholes: leaves, by number, that are strided views of new arrays: the whole arrays are carried.
+        moves: its parts that stay are views of arrays from before the loop, behind it those of the last turn.
+        origins: of leaves, by number, that may be arrays from before the loop: which.
+        varies: its parts that stayed in one attempt did not in the next.
+    """
+
+    name: str
+    tree: TreeDef | None
+    inits: list[Any]
+    types: list[TensorType | None]
+    fixed: list[Any]
+    read: bool = True
+    arguments: list[Value | None] = field(default_factory=list)
+    wholes: dict[int, Tensor] = field(default_factory=dict)
+    moves: bool = False
+    origins: dict[int, Origins] = field(default_factory=dict)
+    varies: bool = False
+
+
+def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
+    parts = structure(x)
+    return ([x], None) if parts is None else parts
+
+
+def is_array(x: Any) -> bool:
+    return type(x) is Tensor and x.is_traced and x.type.kind == "array"
+
+
+def is_missing(x: Any) -> bool:
+    return type(x) is Poison or x is UNSET
+
+
+def dense(t: TensorType | None) -> TensorType | None:
+    """The type as it is carried: a strided view is copied, in its order if that is NumPy's for a copy."""
+    if t is not None and t.kind == "array" and not t.layout.is_dense:
+        plain = t.layout.zero or t.layout.order == tuple(range(t.ndim))
+        return TensorType(t.dtype, t.shape) if plain else TensorType(t.dtype, t.shape, "array", Layout(t.layout.order))
+    return t

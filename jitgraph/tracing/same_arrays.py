@@ -1,0 +1,258 @@
+"""Which arrays the names that a loop carries stand for: those from before it, one another's, or new ones.
+
+The functions compare what a turn leaves with what the loop was taken to carry (`origins.py`), answer whether it fits, and note
+what the next attempt carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from jitgraph.tensor import Storage, Tensor
+from jitgraph.tracing.capture_mode import is_spoiled
+from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of
+from jitgraph.tracing.merging import (
+    Overlay,
+    Scope,
+    carried_type,
+    remade,
+    same_place,
+    sizes_of,
+)
+from jitgraph.tracing.origins import Found, Origins, look
+from jitgraph.tracing.poison import Maybe
+from jitgraph.tracing.regions import Mark
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.carried import Region
+
+
+def link_inits(region: Region) -> None:
+    """Leaves that are one array before the loop are taken for one throughout, until a turn shows that they are not."""
+    first: dict[Storage, list[tuple[str, int, Tensor]]] = {}
+    for name, carried in region.names.items():
+        for k, x in enumerate(carried.inits):
+            if carried.read and is_array(x) and carried.types[k] is not None and x._storage.value is not None:
+                known = first.setdefault(x._storage, [])
+                other = next((o for o in known if same_place(o[2], x)), None)
+                if other is None:
+                    known.append((name, k, x))
+                elif (name, k) not in region.unlinked:
+                    region.links[name, k] = other[:2]
+                    carried.types[k], carried.fixed[k] = None, x
+
+
+def compare_stale(region: Region, mark: Mark) -> bool:
+    """Whether a turn leaves usable what it found so."""
+    spoiled = {s: s.mode for s, _, old in region.mode.spoiled[mark.spoiled :] if not region._is_made_inside(old)}
+    new = spoiled.keys() - region.stale.keys()
+    region.stale.update(spoiled)
+    region.storages = [s for s in region.storages if s not in region.stale]
+    return not new
+
+
+def spoil_stale(region: Region) -> None:
+    for storage, mode in region.stale.items():
+        if storage.value is not None:
+            region.mode.spoiled.append((storage, storage.mode, storage.value))
+            storage.mode, storage.value = mode, None
+
+
+def compare_links(region: Region, scope: Scope) -> bool:
+    """Leaves that a turn ends with one new array; whether that is what is carried."""
+    ends: dict[tuple[str, int], Tensor] = {}
+    for carried in region.names.values():
+        if carried.read and not is_missing(scope.get(carried.name)):
+            for k, x in enumerate(region._end_of(carried, scope.get(carried.name))[0]):
+                known = k < len(carried.types) and k not in carried.wholes
+                if known and is_array(x) and not region._is_outer(x) and x._storage.value is not None:
+                    ends[carried.name, k] = x
+    fits = True
+    for key, other in list(region.links.items()):
+        if key not in ends or other not in ends or not same_place(ends[key], ends[other]):
+            del region.links[key]
+            region.unlinked.add(key)
+            if key[0] in region.names:
+                carried = region.names[key[0]]
+                carried.types[key[1]] = dense(carried_type(ends.get(key, carried.fixed[key[1]])))
+            fits = False
+    keys = list(ends)
+    for at, key in enumerate(keys):
+        carried = region.names[key[0]]
+        if {key} & {*region.links, *region.unlinked} or carried.types[key[1]] is None or key[1] in carried.origins:
+            continue
+        for other in keys[:at]:
+            if other not in region.links and is_linked(region, key, other, ends):
+                region.links[key] = other
+                carried.types[key[1]], carried.fixed[key[1]] = None, ends[key]
+                fits = False
+                break
+    return fits
+
+
+def is_linked(
+    region: Region, key: tuple[str, int], other: tuple[str, int], ends: dict[tuple[str, int], Tensor]
+) -> bool:
+    """Whether two leaves are one array at the end of a turn, and were before the loop."""
+    first, second = (region.names[name].inits[k] for name, k in (key, other))
+    missing = all(is_missing(region.before.get(name)) for name, _ in (key, other))
+    before = missing if first is None and second is None else same_place(first, second)
+    new = ends[key]._storage not in region.head_leaves and region.names[other[0]].types[other[1]] is not None
+    return before and new and same_place(ends[key], ends[other])
+
+
+def compare_twins(region: Region, scope: Scope) -> bool:
+    """Names that a turn ends with one new array: if it writes to what it found, it has to know that they are one."""
+    ends: list[tuple[Carried, int, Storage]] = []
+    for carried in region.names.values():
+        if carried.read and not is_missing(scope.get(carried.name)):
+            for k, x in enumerate(region._end_of(carried, scope.get(carried.name))[0]):
+                if k < len(carried.types) and carried.types[k] is not None and is_array(x):
+                    ends.append((carried, k, x._storage))
+    fits = True
+    for at, (carried, k, storage) in enumerate(ends):
+        for other, j, second in ends[:at]:
+            pair = (carried.name, k, other.name, j)
+            one = storage is second or region.mode.may_share(storage, second)
+            if one and pair not in region.twins and storage not in region.head_leaves:
+                region.twins.add(pair)
+                fits = fits and not is_written(region, carried, k) and not is_written(region, other, j)
+    return fits
+
+
+def fits_origins(region: Region, carried: Carried, k: int, x: Any) -> bool:
+    """Whether all that a carried array is at the end of a turn is known where it is carried; else it is from here on."""
+    if not is_array(x) or x._storage.value is None or carried.name in region.swapped:
+        return True
+    found = look(region.mode, x, region._is_outside, region.head_leaves)
+    forms, fits = bool(found.views), True
+    for storage in found.heads:
+        other, j = region.head_leaves[storage]
+        if not (other is carried and j == k and storage is x._storage) and is_shared(region, other, j):
+            fits = not add_origins(region, other, j, []) and fits
+        forms = forms or j in other.origins
+    if not forms and not (is_shared(region, carried, k) and region._skips()):
+        return fits
+    if found.views and is_alone(region, carried, k, found):
+        return False
+    clashes = is_written(region, carried, k) or x._storage in region.storages
+    if clashes and carried.read and carried.tree is None and region._stays(x) and region._may_peel():
+        raise Changed(carried.name, region.before.get(carried.name), x)  # from the second turn on it is that view
+    views = list(found.views)
+    for storage in found.heads:
+        other, j = region.head_leaves[storage]
+        views += [f.view for f in other.origins[j].forms] if j in other.origins and (other, j) != (carried, k) else []
+    return not add_origins(region, carried, k, views) and fits
+
+
+def is_alone(region: Region, carried: Carried, k: int, found: Found) -> bool:
+    """Whether a leaf is a view of one form of one array from before the loop throughout: no value is carried then."""
+    own = all(region.head_leaves[s] == (carried, k) for s in found.heads)
+    if carried.varies or found.new or not own:
+        return False
+    init, origins = carried.inits[k], Origins()
+    if init is None:
+        maybe = carried.tree is not None and carried.tree.kind is Maybe
+        known = maybe or (is_missing(region.before.get(carried.name)) and region._has_turn())
+    else:
+        known = is_array(init) and not is_spoiled(init)
+    if not known:
+        return False
+    origins.add(region.mode, found.views if init is None else [*found.views, init], region._inner())
+    if len(origins.forms) != 1:
+        return False
+    origins.alone = True
+    carried.types[k], carried.fixed[k] = None, found.views[0]
+    carried.origins.pop(k, None)
+    if origins.forms[0].width:
+        carried.origins[k] = origins
+    return True
+
+
+def add_origins(region: Region, carried: Carried, k: int, views: list[Tensor]) -> bool:
+    """Carry which array a leaf is; whether something was new."""
+    init = carried.inits[k]
+    new = k not in carried.origins
+    origins = carried.origins.setdefault(k, Origins())
+    first = [] if not is_array(init) or is_spoiled(init) else look(region.mode, init, lambda s: True).views
+    return origins.add(region.mode, [*first, *views], region._inner()) or new
+
+
+def is_shared(region: Region, carried: Carried, k: int) -> bool:
+    """Whether the array that a leaf is before the loop has another name there, or comes from outside the function."""
+    init = carried.inits[k]
+    if not is_array(init) or is_spoiled(init) or is_written(region, carried, k):
+        return False
+    storage = init._storage
+    if storage.origin is not None or init._steps or storage in region.mode.choices:
+        return True
+    scope = region.before
+    while isinstance(scope, Overlay):
+        scope = scope.base
+    names = scope.locals if isinstance(scope, Scope) else {}
+    return any(
+        type(x) is Tensor and x._storage is storage
+        for name, value in names.items()
+        if name != carried.name and region.links.get((name, 0)) != (carried.name, k)
+        for x in parts_of(value)[0]
+    )
+
+
+def is_written(region: Region, carried: Carried, k: int) -> bool:
+    """Whether a turn writes to the array that it found: what it was before is settled elsewhere."""
+    heads = [s for s, (c, j) in region.head_leaves.items() if c is carried and j == k]
+    return any(s.value is not carried.arguments[k] for s in heads)
+
+
+def is_same_form(region: Region, origins: Origins, x: Any) -> bool:
+    """Whether an array has the one form in any case."""
+    found = look(region.mode, x, region._is_outside, region.head_leaves)
+    known = bool(found.views) and not found.new and not found.heads
+    return known and all(origins.find(region.mode, view) is not None for view in found.views)
+
+
+def watch_ends(region: Region, leaves: Sequence[Any], end: Any) -> None:
+    """Results that copy what the last turn left in a storage from before: neither is written from here on."""
+    for made, left in zip(leaves, parts_of(end)[0], strict=False):
+        if type(made) is not Tensor or made.type.kind != "array":
+            continue
+        if region._is_outer(left):
+            region.mode.watch(made._storage, [left._storage])
+        elif is_array(left):  # perhaps one from before, as a branch in the turn decides
+            region.mode.watch_as(made._storage, left._storage)
+
+
+def watch_twins(region: Region, bound: dict[str, Any], scope: Scope) -> None:
+    """Arrays from here on that may be one at the end of a turn: none of them is written any more."""
+    known: list[tuple[Storage, Storage]] = []
+    for name, result in bound.items():
+        for made, end in zip(parts_of(result)[0], parts_of(scope.get(name))[0], strict=False):
+            if is_array(made) and is_array(end) and not region._is_outer(end):
+                known.append((made._storage, end._storage))
+    for k, (made, end) in enumerate(known):
+        twins = [m for m, e in known[:k] if m is not made and (e is end or region.mode.may_share(e, end))]
+        if twins:
+            region.mode.watch(made, twins)
+
+
+def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:
+    """Leaves of names that the last turn leaves bound to views of one new array are views of one array."""
+    places: dict[tuple[Storage, bool], list[tuple[str, int, Tensor]]] = {}
+    for name, carried in region.names.items():
+        maybe = carried.tree is not None and carried.tree.kind is Maybe
+        if not region._is_unread(name) or not (maybe or region._has_turn()):
+            continue
+        for k, end in enumerate(parts_of(scope.get(name))[0]):
+            if k < len(carried.types) and carried.types[k] is not None and is_array(end):
+                if not region._is_outer(end) and end._storage.value is not None:
+                    places.setdefault((end._storage, maybe), []).append((name, k, end))
+    for ends in places.values():
+        whole = next(((name, k) for name, k, end in ends if not end._steps), None)
+        for at, (name, k, end) in enumerate(ends):
+            twin = next(((other, j) for other, j, x in ends[:at] if x is end), None)
+            if twin is not None:
+                made[name][k] = made[twin[0]][twin[1]]
+            elif whole not in (None, (name, k)) and region._inner().isdisjoint(sizes_of(end)):
+                assert whole is not None
+                made[name][k] = remade(end, made[whole[0]][whole[1]]._storage)

@@ -1,0 +1,365 @@
+"""Objects, globals, closures and iterators changed by what branches and loops call.
+
+PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions too.
+"""
+
+# ruff: noqa: B007, TRY301
+
+import collections
+import contextlib
+import dataclasses
+import itertools
+
+import numpy as np
+
+from tests.e2e.flow import Cases
+
+cases = Cases()
+X = np.array([3.0, -1.0, 4.0, -1.5, 5.0])
+
+
+class A:
+    def __init__(self, v):
+        self.v = v
+        self.k = 0
+        self.h = []
+
+    def next(self):
+        self.k += 1
+        self.v = self.v * 0.5
+        return self.v
+
+
+@cases.add((A(8.0), 1.0), refused="the test of a `while` changes a.")
+def while_test_changes(a, tol):
+    while a.next() > tol:
+        pass
+    return a.k
+
+
+@cases.add((X, 1.0), refused="the test of a `while` changes a.")
+def local_while_test_changes(x, tol):
+    a = A(8.0)
+    while a.next() > tol:
+        x = x + 1
+    return a.k, x
+
+
+@cases.add((X, 3))
+def closure_over_cell_called_elsewhere(x, n):
+    calls = 0
+
+    def f(v):
+        nonlocal calls
+        calls += 1
+        return v + 1
+
+    def solve(g, v):
+        for _ in range(n):
+            v = g(v)
+        return v
+
+    r = solve(f, 1.0)
+    return r, calls
+
+
+@cases.add((X, 3))
+def bound_method_called_elsewhere(x, n):
+    a = A(8.0)
+
+    def solve(g):
+        t = 0.0
+        for _ in range(n):
+            t += g()
+        return t
+
+    return solve(a.next), a.k
+
+
+@cases.add((X, 3))
+def lambda_over_object(x, n):
+    a = A(8.0)
+    g = lambda: a.next()
+    t = 0.0
+    for _ in range(n):
+        t += g()
+    return t, a.k
+
+
+G = A(16.0)
+
+
+@cases.add((X, 3), state=lambda: (G.v, G.k))
+def global_object(x, n):
+    G.v, G.k = 16.0, 0
+    t = 0.0
+    for _ in range(n):
+        t += G.next()
+    return t
+
+
+D = {"n": 0}
+
+
+def bump():
+    D["n"] += 1
+
+
+@cases.add((X, 3), state=lambda: dict(D))
+def global_dict_in_helper(x, n):
+    D["n"] = 0
+    for _ in range(n):
+        bump()
+    return D["n"]
+
+
+N = 0
+
+
+def bump_global():
+    global N
+    N += 1
+
+
+@cases.add((X, 3), (X, 100), state=lambda: N)
+def global_in_helper(x, n):
+    global N
+    N = 0
+    for _ in range(n):
+        bump_global()
+    return N
+
+
+class C:
+    total = 0
+
+    def hit(self):
+        C.total += 1
+
+
+@cases.add((X, 3), (X, 100), state=lambda: C.total)
+def class_attribute(x, n):
+    C.total = 0
+    c = C()
+    for _ in range(n):
+        c.hit()
+    return C.total
+
+
+class S:
+    __slots__ = ("v",)
+
+    def __init__(self, v):
+        self.v = v
+
+    def __eq__(self, other):
+        return self.v == other.v
+
+    __hash__ = None
+
+
+@cases.add((X, 3), (X, 4))
+def slots_object(x, n):
+    s = S(0.0)
+    for i in range(n):
+        s.v += x[i]
+    return s.v
+
+
+@cases.add((S(1.0), 3), (S(1.0), 4))
+def slots_argument(s, n):
+    for i in range(n):
+        s.v *= 2
+    return s.v
+
+
+@dataclasses.dataclass
+class P:
+    x: float
+    y: float = 0.0
+    tags: list = dataclasses.field(default_factory=list)
+
+
+@cases.add((P(1.0), 3), (P(2.0), 30))
+def dataclass_argument(p, n):
+    for i in range(n):
+        p.x += p.y
+        p.y = p.x * 0.1
+    return p
+
+
+@cases.add((P(1.0), 3), (P(2.0), 5))
+def dataclass_replace(p, n):
+    for i in range(n):
+        p = dataclasses.replace(p, x=p.x + 1)
+    return p
+
+
+@cases.add((P(1.0), 1.0), (P(2.0), -1.0))
+def append_to_argument_in_branch(p, c):
+    if c > 0:
+        p.tags.append(c)
+        p.x = c
+    return p.x
+
+
+@cases.add((P(1.0), 3), (P(2.0), 5))
+def append_to_argument_in_loop(p, n):
+    for i in range(n):
+        p.tags.append(i)
+    return len(p.tags)
+
+
+@cases.add((X, 3), (X, 100))
+def deque_in_loop(x, n):
+    d = collections.deque([0.0, 0.0], maxlen=2)
+    for i in range(n):
+        d.append(d[0] + d[1] + 1)
+    return d[1]
+
+
+@cases.add((X, 3), (X, 4))
+def defaultdict_in_loop(x, n):
+    d = collections.defaultdict(float)
+    for i in range(n):
+        d["a"] += x[i]
+    return d["a"]
+
+
+@cases.add((X, 3), (X, 4))
+def counter_in_loop(x, n):
+    d = {}
+    for i in range(n):
+        d[i % 2] = d.get(i % 2, 0) + 1
+    return d
+
+
+@cases.add((X, 3), (X, 4))
+def string_built_in_loop(x, n):
+    s = ""
+    for i in range(n):
+        s += "a"
+    return s
+
+
+@cases.add((X, 3))
+def accumulate_object(x, n):
+    acc = itertools.cycle([1.0, 2.0])
+    t = 0.0
+    for i in range(n):
+        t += next(acc)
+    return t
+
+
+@cases.add((X, 100), refused="iterator")
+def accumulate_object_long(x, n):
+    acc = itertools.cycle([1.0, 2.0])
+    t = 0.0
+    for i in range(n):
+        t += next(acc)
+    return t
+
+
+@cases.add((X, 3))
+def attribute_iterator(x, n):
+    a = A(1.0)
+    a.it = itertools.count()
+    t = 0
+    for i in range(n):
+        t += next(a.it)
+    return t
+
+
+@cases.add((X, 100), refused="iterator")
+def attribute_iterator_long(x, n):
+    a = A(1.0)
+    a.it = itertools.count()
+    t = 0
+    for i in range(n):
+        t += next(a.it)
+    return t
+
+
+@cases.add((X, 3))
+def generator_in_closure(x, n):
+    it = itertools.count()
+
+    def get():
+        return next(it)
+
+    t = 0
+    for i in range(n):
+        t += get()
+    return t
+
+
+@cases.add((X, 100), refused="iterator")
+def generator_in_closure_long(x, n):
+    it = itertools.count()
+
+    def get():
+        return next(it)
+
+    t = 0
+    for i in range(n):
+        t += get()
+    return t
+
+
+@cases.add((X, 1.0), (X, -1.0))
+def raise_after_state_change(x, c):
+    a = A(1.0)
+    try:
+        if c < 0:
+            a.next()
+            raise ValueError
+        a.v = 100.0
+    except ValueError:
+        pass
+    return a.v, a.k
+
+
+@cases.add((X, 3, 2.0), (X, 3, 100.0))
+def return_inside_with_in_loop(x, n, c):
+    for v in x:
+        with contextlib.nullcontext(v) as w:
+            if w > c:
+                return w
+    return None
+
+
+@cases.add((X.copy(), 3))
+def write_through_list_item(x, n):
+    views = [x[:2], x[2:]]
+    for i in range(n):
+        views[0] += 1
+        views[1] *= 2
+    return x
+
+
+@cases.add((X.copy(), 3))
+def write_through_attr(x, n):
+    a = A(x[1:])
+    for i in range(n):
+        a.v += i
+        x[0] += a.v[0]
+    return a.v, x
+
+
+@cases.add((X.copy(), 3))
+def list_of_arrays_rotated(x, n):
+    l = [x, x * 2, x * 3]
+    for i in range(n):
+        l[0], l[1], l[2] = l[1], l[2], l[0]
+    return l[0] - l[1]
+
+
+@cases.add((X, 2))
+def object_replaced_in_list(x, n):
+    l = [A(1.0)]
+    for i in range(n):
+        l[0] = A(l[0].v + 1)
+    return l[0].v
+
+
+test_objects = cases.tests()
