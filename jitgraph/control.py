@@ -5,8 +5,9 @@ recorded. In a trace `while_loop`, `fori_loop` are traced from the source here, 
 `tracing.structured`. Names and arguments are those of `jax.lax`; the meaning is NumPy's.
 
 What a loop carries (the state) is a tree of arrays and numbers:
-1. Arrays in the first state are copied, so what a loop carries is its own, and a turn may write to it in place. Arrays
-   without axes become NumPy scalars, which is what NumPy's operators make of them.
+1. Arrays in the first state are copied, and so are views that a turn leaves (a row of `xs`), so what a loop carries is
+   its own, and a turn may write to it in place. Copied arrays without axes become NumPy scalars, which is what NumPy's
+   operators make of them.
 2. Each turn leaves a state of the same structure, shapes and dtypes, else `StateTypeError` names the part that is not.
 3. A Python number may become a wider Python number or a NumPy scalar that NumPy's promotion makes of it (0 to
    float32, 0.0 to float64, not 0.5 to int64, not True to 1): this is all that JAX's weak types mean here.
@@ -137,14 +138,17 @@ def defined_at(f: Any) -> list[str]:
 
 
 def same_state(what: str, f: Callable[..., Any], before: Any, after: Any) -> Any:
-    """The state at the end of a turn, `after`, if it is of the type of the one at its start.
+    """The state at the end of a turn, `after`, if its type is that of the one at its start; views in it copied (law 1).
 
     Raises:
         StateTypeError: it is not.
     """
     found = difference("state", before, after, _fits)
     if found is None:
-        return after
+        leaves, tree = pytree.flatten(after)
+        if not any(_is_view(x) for x in leaves):
+            return after
+        return pytree.unflatten(tree, [_own(x) if _is_view(x) else x for x in leaves])
     path, first, second = found
     raise errors.StateTypeError(
         errors.describe(
@@ -182,6 +186,13 @@ def own_state(init: Any) -> Any:
     """The first state: its arrays copied (law 1)."""
     leaves, tree = pytree.flatten(init)
     return pytree.unflatten(tree, [_own(x) for x in leaves])
+
+
+def _is_view(x: Any) -> bool:
+    """Whether it is, or may be, a view of another array: a row of `xs`, say."""
+    if type(x) is Tensor:
+        return x.type.kind == "array" and bool(x._steps)
+    return isinstance(x, np.ndarray) and x.base is not None
 
 
 def _own(x: Any) -> Any:

@@ -25,6 +25,7 @@ from jitgraph.records import dataclass
 from jitgraph.specialise import MISS, RUN_PLAIN, OtherPath, Plain, Specialisation
 from jitgraph.tensor import current_mode
 from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace
+from jitgraph.tracing.capture_mode import Assumption
 from jitgraph.tracing.leaves import TAPED, CallSpec
 
 if TYPE_CHECKING:
@@ -178,10 +179,17 @@ class Dispatcher:
 
         captured = self.trace(args, kwargs)
         stages = Stages(captured.graph)
-        leaves, _ = self.spec.flatten(args, kwargs)
+        leaves, tree = self.spec.flatten(args, kwargs)
         dynamic = captured.arguments(leaves, (args, kwargs))
         sizes = {s.name: extent(dynamic[s.arg], s.axis) for s in captured.graph.symbols.values() if s.origin == "arg"}
-        return explain(captured.graph, stages.final(), stages.program(), sizes, map(str, captured.guards_python))
+        names = self.spec.names(tree)
+        guards = [f"{names[k]} == {value!r}" for k, value in captured.leaf_values.items() if k < len(names)]
+        guards += map(str, captured.guards_python)
+        for site in captured.graph.sites:
+            if isinstance(site.call, Assumption) and site.loc is not None:
+                answer = captured.path[site.call.number]
+                guards.append(f"line {site.loc.line}, the other way is traced when met: {answer} in `{site.loc.text}`")
+        return explain(captured.graph, stages.final(), stages.program(), sizes, guards)
 
     def signatures(self) -> list[str]:
         return [key_text(key) for key, _ in self.cache.all()]

@@ -220,7 +220,10 @@ class _Run:
             for i in range(self.dim(s.lower), self.dim(s.upper), self.dim(s.step)):
                 symbols[s.symbol] = i
                 self.body(s.body)
+                going = s.going is None or self.operand(s.going)
                 self.advance(s)
+                if not going:
+                    break
             for c in s.carried:
                 values[c.result.name] = values[c.inner.name]
         elif isinstance(s, While):

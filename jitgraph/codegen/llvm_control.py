@@ -221,7 +221,13 @@ def _serial_for(f: FunctionEmitter, s: For) -> None:
     a.add_incoming(at, following, latch)
     for inner, value in zip(inners, nexts, strict=True):
         a.add_incoming(inner, value, latch)
-    a.condbr(a.icmp(inside, following, upper), loop, done)
+    again = a.icmp(inside, following, upper)
+    if s.going is not None:
+        going = f.operand(s.going)
+        if going.lanes > 1 and f.mask is not None:
+            going = a.and_(going, f.mask)
+        again = a.and_(again, a.any_lane(going))
+    a.condbr(again, loop, done)
     f.close_level()
     a.label(done)
     for c, init, value in zip(s.carried, inits, nexts, strict=True):

@@ -25,10 +25,13 @@ STACK_BYTES = 16 << 10
 
 
 class Access(NamedTuple):
-    """How the lanes reach their elements; `pointers` are for "gather", `pointer` for the others."""
+    """How the lanes reach their elements: `pointer` is one for each lane for "gather", the first lane's for "vector",
+    "strided" (`step` bytes between lanes) and "uniform", the last lane's for "reversed".
+    """
 
-    how: Literal["uniform", "vector", "reversed", "gather"]
+    how: Literal["uniform", "vector", "reversed", "strided", "gather"]
     pointer: V
+    step: DimLike = 0
 
 
 def access(f: FunctionEmitter, buffer: Buffer, index: tuple[DimLike, ...]) -> Access:
@@ -44,6 +47,8 @@ def access(f: FunctionEmitter, buffer: Buffer, index: tuple[DimLike, ...]) -> Ac
         if step == -buffer.dtype.itemsize:
             last = (f.lanes - 1) * buffer.dtype.itemsize
             return Access("reversed", f.a.gep(f.pointer(buffer, offset), -last, "i8"))
+        if f.mask is None:
+            return Access("strided", f.pointer(buffer, offset), step)
         return Access("gather", _strided(f, buffer, f.pointer(buffer, offset), step))
     fixed, varying = f.split_varying(offset)
     return Access("gather", f.step(f.pointer(buffer, fixed), varying, buffer.dtype, f.lanes_dim))
@@ -62,6 +67,35 @@ def _strided(f: FunctionEmitter, buffer: Buffer, first: V, step: DimLike) -> V:
     return a.gep(first, offsets, "i8")
 
 
+def _lane_pointers(f: FunctionEmitter, pointer: V, step: DimLike) -> list[V]:
+    """The address of each lane's element: plain loads and stores are quicker than a gather or scatter of as many."""
+    a = f.a
+    if isinstance(step, int):
+        return [a.gep(pointer, lane * step, "i8") for lane in range(f.lanes)]
+    depth = f.depth_of(step)
+    distances = [f.remember(("step", step, k), depth, lambda k=k: a.mul(f.dim(step), V(str(k), I64))) for k in range(8)]
+    found = []
+    for lane in range(f.lanes):
+        if lane and lane % 8 == 0:
+            eight = f.remember(("step", step, 8), depth, lambda: a.mul(f.dim(step), V("8", I64)))
+            pointer = a.gep(pointer, eight, "i8")
+        found.append(a.gep(pointer, distances[lane % 8], "i8") if lane % 8 else pointer)
+    return found
+
+
+def _load_lanes(f: FunctionEmitter, pointers: list[V], ty: str) -> V:
+    a = f.a
+    total = a.poison(ty, f.lanes)
+    for lane, pointer in enumerate(pointers):
+        total = a.insert(total, a.load(pointer, ty, align=ALIGN), lane)
+    return total
+
+
+def _store_lanes(f: FunctionEmitter, value: V, pointers: list[V]) -> None:
+    for lane, pointer in enumerate(pointers):
+        f.a.store(f.a.extract(value, lane), pointer, align=ALIGN)
+
+
 def emit_load(f: FunctionEmitter, s: Load) -> None:
     if s.imag is not None:
         emit_load_pair(f, s)
@@ -76,8 +110,10 @@ def emit_load(f: FunctionEmitter, s: Load) -> None:
     if not f.varies(offset):
         f.values[s.var.name] = _uniform_load(f, s, offset)
         return
-    how, pointer = access(f, buffer, s.index)
-    if how == "gather":
+    how, pointer, step = access(f, buffer, s.index)
+    if how == "strided":
+        loaded = _load_lanes(f, _lane_pointers(f, pointer, step), ty)
+    elif how == "gather":
         mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
         loaded = a.gather(pointer, mask, a.const(0, ty, f.lanes), align=ALIGN)
     elif f.mask is None:
@@ -126,8 +162,11 @@ def emit_load_pair(f: FunctionEmitter, s: Load) -> None:
         parts = Buffer(s.buffer.name, part, s.buffer.shape, s.buffer.strides)  # bytes are swapped below
         real, imag = (_uniform_load(f, Load(s.var, parts, s.index), offset + at) for at in (0, size))
     else:
-        how, pointer = access(f, s.buffer, s.index)
-        if how == "gather":
+        how, pointer, step = access(f, s.buffer, s.index)
+        if how == "strided":
+            places = _lane_pointers(f, pointer, step)
+            real, imag = (_load_lanes(f, [a.gep(x, at, "i8") for x in places], ty) for at in (0, size))
+        elif how == "gather":
             mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
             zeros = a.const(0, ty, f.lanes)
             both_parts = (pointer, _next(f, pointer, part))
@@ -153,8 +192,13 @@ def emit_store_pair(f: FunctionEmitter, s: Store) -> None:
         for x, at in ((real, 0), (imag, size)):
             a.store(x, f.pointer(s.buffer, offset + at), align=ALIGN)
         return
-    how, pointer = access(f, s.buffer, s.index)
+    how, pointer, step = access(f, s.buffer, s.index)
     real, imag = f.wide(real), f.wide(imag)
+    if how == "strided":
+        places = _lane_pointers(f, pointer, step)
+        _store_lanes(f, real, places)
+        _store_lanes(f, imag, [a.gep(x, size, "i8") for x in places])
+        return
     if how in ("gather", "uniform"):
         mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
         places = f.wide(pointer)
@@ -202,8 +246,11 @@ def emit_store(f: FunctionEmitter, s: Store) -> None:
     if f.lanes == 1:
         a.store(value, f.pointer(buffer, f.offset(buffer, s.index)), align=ALIGN)
         return
-    how, pointer = access(f, buffer, s.index)
+    how, pointer, step = access(f, buffer, s.index)
     value = f.wide(value)
+    if how == "strided":
+        _store_lanes(f, value, _lane_pointers(f, pointer, step))
+        return
     if how in ("gather", "uniform"):
         mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
         a.scatter(value, f.wide(pointer), mask, align=ALIGN)

@@ -140,6 +140,8 @@ class For:
             condition` and `next = add count, one`.
         lanes: 0: the machine's width for the widest element in the body; else a power of two.
         interleave: vectors that run side by side, to hide the latency of what one of them waits for.
+        going: of a serial loop: a bool of the body. Behind a turn in which it is false (in all lanes, for a loop inside
+            a vector loop), the turns to come would change nothing, and the loop may end.
     """
 
     symbol: str
@@ -151,6 +153,7 @@ class For:
     carried: list[Carry] = field(default_factory=list)
     lanes: int = 0
     interleave: int = 1
+    going: Operand | None = None
 
 
 @dataclass(slots=True)

@@ -171,6 +171,7 @@ def _statement(s: Stmt, depth: int, lines: list[str]) -> None:
         marks = "" if s.role == "serial" else f" {s.role}"
         marks += f" lanes {s.lanes}" if s.lanes else ""
         marks += f" interleave {s.interleave}" if s.interleave > 1 else ""
+        marks += f" while {_operand(s.going)}" if s.going is not None else ""
         lines.append(f"{pad}for {s.symbol} in range({s.lower}, {s.upper}{step}){marks}{_carried(s.carried)} {{")
         _body(s.body, depth + 1, lines)
         lines.append(f"{pad}}}")

@@ -317,6 +317,10 @@ class _Verifier:
             self.stmt = s
             self.parts(s)
         self.stmt = s
+        if isinstance(s, For) and s.going is not None:
+            if s.role != "serial":
+                self.fail(5, f"a {s.role} loop with an end of its own")
+            self.use(s.going, "b", "condition")
         for c in s.carried if isinstance(s, (For, While)) else ():
             self.use(c.next)
         self.vars, self.symbols, self.buffers, self.vector = saved

@@ -201,8 +201,9 @@ class _Printer:
     def site(self, site: Site, near: SourceLoc | None) -> str:
         error = site.error if site.error.isidentifier() else json.dumps(site.error)
         text = f"{error} {json.dumps(site.message, ensure_ascii=False)}"
-        if self.loc and site.loc != near:
-            text += self.place(site.loc) or " @ -"
+        place = self.place(site.loc)
+        if self.loc and place != self.place(near):  # the text does not say in which function
+            text += place or " @ -"
         return text
 
     def block_args(self, args: Sequence[Value]) -> str:

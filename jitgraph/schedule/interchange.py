@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitgraph.codegen.loops import For, If, Load, Stmt, Store, While
+from jitgraph.codegen.loops import DimValue, For, If, Let, Load, Stmt, Store, While
 from jitgraph.ir.dims import DimLike, split_linear, substitute, symbol, symbols
 from jitgraph.schedule.memory import dense
 from jitgraph.schedule.nests import Nest, nest_of
@@ -42,17 +42,20 @@ def _inside(time: For) -> For | None:
     """The nests of a loop with the loop inside, or None."""
     if time.carried or not time.body:
         return None
-    nests: list[Nest] = []
+    loops: list[For] = []
+    body: list[Stmt] = []
     for s in time.body:
+        if isinstance(s, (Let, DimValue, Load)):
+            body.append(s)  # what a turn computes once is computed at each point
+            continue
         nest = nest_of(s)
-        if nest is None or (nests and nest.domain() != nests[0].domain()):
+        if nest is None or (loops and nest.domain() != Nest(loops, []).domain()):
             return None
-        nests.append(nest)
-    loops = nests[0].loops
-    if any(time.symbol in symbols(d) for bounds in nests[0].domain() for d in bounds):
+        loops = loops or nest.loops
+        body += nest.over(loops)
+    if not loops or any(time.symbol in symbols(d) for loop in loops for d in (loop.lower, loop.upper)):
         return None
     points = [loop.symbol for loop in loops]
-    body = [s for nest in nests for s in nest.over(loops)]
     if not _keeps_to_itself(body, points, time.symbol) or not _hands_on(body, time):
         return None
     inner = For(time.symbol, time.lower, time.upper, body, time.step)

@@ -13,8 +13,10 @@ from jitgraph.schedule.interchange import interchange
 from jitgraph.schedule.jam import jam
 from jitgraph.schedule.join import join
 from jitgraph.schedule.registers import registers
+from jitgraph.schedule.settle import settle
 from jitgraph.schedule.simplify import simplify
 from jitgraph.schedule.statements import Names
+from jitgraph.schedule.swaps import without_swaps
 from jitgraph.schedule.unused import without_unused
 from jitgraph.schedule.versions import versions
 
@@ -36,13 +38,16 @@ def optimise(p: Program, facts: Facts) -> Program:
     entry = inline(entry, p.kernels, names)
     entry = simplify(entry, facts)
     entry = without_unused(entry)
-    entry = interchange(entry)
     entry = join(entry, facts, names)
+    entry = registers(entry, facts, names)
+    entry = without_swaps(without_unused(entry))
+    entry = interchange(entry)
     entry = jam(entry, facts, names)
     entry = registers(entry, facts, names)
     entry = simplify(entry, facts)
     entry = without_unused(entry)
     entry = hoist(entry)
+    entry = settle(entry, names)
     return replace(p, entry=entry, kernels=used_kernels(entry, p.kernels))
 
 

@@ -186,7 +186,8 @@ def _for(s: For, r: Renaming) -> Stmt:
     carried = _carries(s.carried, r, lambda: inner.extend(rebuilt(s.body, r)))
     if outside is not None:
         r.set_dim(s.symbol, outside)
-    return For(symbol, lower, upper, inner, step, s.role, carried, s.lanes, s.interleave)
+    going = None if s.going is None else r.operand(s.going)
+    return For(symbol, lower, upper, inner, step, s.role, carried, s.lanes, s.interleave, going)
 
 
 def _while(s: While, r: Renaming) -> Stmt:
@@ -347,6 +348,8 @@ def read(s: Stmt) -> Iterator[Operand]:
             yield c.next
         if isinstance(s, While):
             yield s.condition
+        elif s.going is not None:
+            yield s.going
     elif isinstance(s, If):
         yield s.condition
         for m in s.merges:

@@ -178,7 +178,7 @@ class CaptureMode(TraceMode):
         return symbol(name)
 
     def watch(self, storage: Storage, sources: list[Storage], settle: Any = None) -> None:
-        """`storage` holds a value that is, on some path, the memory of `sources`: who writes one may not read the other.
+        """`storage` holds a value that is, on some path, the memory of `sources`: write one, and the other is unread.
 
         Args:
             settle: the branch whose way is assumed if one is written all the same.
@@ -447,6 +447,7 @@ class StaleMode(CaptureMode):
         self.journal = mode.journal
         self.definition = mode.definition
         self.closed = False
+        self.kinds = {}  # to look what a name holds is no use of it
 
     def _stale(self) -> NoReturn:
         if self.settle is not None:

@@ -322,7 +322,7 @@ class Region:
 
     def _stale(self, name: str) -> BaseException:
         """A turn uses a view that its name had before the loop behind a write to the array: a copy is not that view."""
-        if self._can_peel():
+        if self._can_peel() and self._opened() is not None:
             return NeedsFirstTurn(self, name)
         text = f"{name} may be a view of an array that a loop writes, and the loop carries it as an array of its own"
         remedy = f"give {name} an array of its own before the loop ({name} = {name}.copy())."
@@ -745,8 +745,9 @@ class Region:
         same_arrays.share(self, made, scope)
         bound = {name: self._built(self.names[name], leaves) for name, leaves in made.items()}
         same_arrays.watch_twins(self, bound, scope)
+        views: dict[int, Tensor] = {}  # names of one array stay names of one
         for name, end in self.left.items():
-            view = moved(end, self._last_turn())
+            view = views.setdefault(id(end), moved(end, self._last_turn()))
             known = name.startswith("_jg_") or self._has_turn()
             bound[name] = view if known else Maybe(name, view, self._taken(results))
         for name in self.info.after:

@@ -35,7 +35,8 @@ class Context:
 
     def __exit__(self, *error: object) -> Any:
         self.watching.pop()
-        return self._call("__exit__", *error)
+        taken = self._call("__exit__", *error)
+        return taken and not (isinstance(error[0], type) and issubclass(error[0], self.tracer.Refusals))
 
     def _call(self, name: str, *args: Any) -> Any:
         method = self.tracer.member(type(self.manager), name)

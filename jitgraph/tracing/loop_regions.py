@@ -24,7 +24,8 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import python_type
 from jitgraph.tensor import Storage, dim_tensor, lift, wrap
 from jitgraph.tracing.branches import Branch
-from jitgraph.tracing.carried import Changed, Region, is_missing
+from jitgraph.tracing.carried import Region
+from jitgraph.tracing.carried_names import Changed, is_missing
 from jitgraph.tracing.cells import Reshaped
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
 from jitgraph.tracing.merging import Overlay, Scope, caller_scope, convert
@@ -32,6 +33,7 @@ from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.regions import Mark, Opened, Regions
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
+from jitgraph.tracing.same_arrays import compare_stale, spoil_stale
 
 _ATTEMPTS = 8
 #: Most turns that are traced one by one because no region can be made of them.
@@ -126,7 +128,7 @@ class ForRegion(Region):
         if self.with_break:
             self.counter = self.block.add_arg(python_type("py_int"), self.info.target)
             self.flag = self.block.add_arg(python_type("py_bool"))
-        self._spoil_stale()
+        spoil_stale(self)
         self._arguments(self.block, bind=True)
         self._bind_cells()
 
@@ -228,7 +230,7 @@ class ForRegion(Region):
             self.storages += new
             stops = bool(flag) and not self.with_break and scope.get(flag) is not False
             self.with_break = self.with_break or stops
-            usable = self._compare_stale(mark)
+            usable = compare_stale(self, mark)
             try:
                 fits = self._compare(scope) and usable
             except Changed as change:
@@ -498,7 +500,7 @@ class WhileLoop(Region):
         self.mark = self.regions.mark()
         self.test_block = Block()
         self.opened = self.regions.open(self.test_block, self.before)
-        self._spoil_stale()
+        spoil_stale(self)
         self._arguments(self.test_block, bind=True)
         self._bind_cells()
 
@@ -581,7 +583,7 @@ class WhileLoop(Region):
                 return
             new = [s for s in changed if s not in self.storages]
             self.storages += new
-            usable = self._compare_stale(self.mark)
+            usable = compare_stale(self, self.mark)
             try:
                 fits = self._compare(scope) and usable
             except Changed as change:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import effects
+from jitgraph.tracing import effects, texts
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.control_flow import Regions
 from jitgraph.tracing.environment import Environment
@@ -195,6 +195,8 @@ class Members:
 
     def item(self, owner: Any, index: Any) -> Any:
         kind = type(owner)
+        if self.mode.shown and (texts.is_marked(owner) or texts.is_marked(index)):
+            texts.refuse(self)
         if isinstance(owner, dict):
             self.outside.pin(index)
         if kind is Tensor:

@@ -22,7 +22,7 @@ from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.iteration import any_traced
-from jitgraph.tracing.kinds import Tag, boxed, is_exact, join_kinds, tag_of
+from jitgraph.tracing.kinds import Boxed, Tag, boxed, is_exact, join_kinds, tag_of
 from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound, unbound_name
 from jitgraph.tracing.restart import Restart
@@ -488,14 +488,19 @@ class Merge:
         poison = Poison(error)
         return lambda results: poison
 
-    def _half(self, name: str, x: Any, side: int) -> Callable[[Sequence[Value]], Any]:
-        """A name bound on one side only: the other side yields something that nobody looks at."""
-        parts = structure(x)
+    def _half(self, name: str, x: Any, side: int, *, untagged: bool = False) -> Callable[[Sequence[Value]], Any]:
+        """A name bound on one side only: the other side yields something that nobody looks at.
+
+        Args:
+            untagged: `x` is the number alone of a scalar whose kind depends on the path.
+        """
+        parts = None if untagged else structure(x)
         if parts is not None:
             from jitgraph.pytree import unflatten
 
-            plans = [self._half(name, leaf, side) for leaf in parts[0]]
-            tree = parts[1]
+            leaves, tree = parts
+            tagged = tree.kind is Boxed
+            plans = [self._half(name, leaf, side, untagged=tagged) for leaf in leaves]
             return lambda results: unflatten(tree, [plan(results) for plan in plans])
         if id(x) in self.born[side]:
             x_a, x_b = (x, None) if side == 0 else (None, x)

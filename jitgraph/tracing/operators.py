@@ -82,6 +82,9 @@ class Operators(Members):
             text = texts.percent(self, a, b)
             if text is not NotImplemented:
                 return text
+        if self.mode.shown and name not in ("add", "mod", "mul", "is_", "is_not"):
+            if texts.is_marked(a) or texts.is_marked(b):
+                texts.refuse(self)
         if name in ("in_", "not_in"):
             if kind_a is Tensor and (kind_b is range or kind_b is iteration.Range) and not a.type.shape:
                 found = iteration.contains(self, a, b)

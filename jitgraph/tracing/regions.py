@@ -442,7 +442,7 @@ def is_the_users(error: Exception) -> bool:
     """Whether an exception is what the user's code or NumPy's rules raise, rather than a fault in here."""
     if isinstance(error, errors.JitgraphError):
         return not isinstance(error, errors.TraceError | errors.InternalError)
-    if type(error).__module__ == "jitgraph.tracing.carried":
+    if type(error).__module__.startswith("jitgraph.tracing.carried"):
         return False
     tb = error.__traceback__
     while tb is not None and tb.tb_next is not None:
@@ -452,10 +452,9 @@ def is_the_users(error: Exception) -> bool:
     if isinstance(error, ArithmeticError | ValueError | IndexError | NameError | NotImplementedError):
         return True
     # an error raised here on purpose (`len` of an array without axes, `assert`) is a `raise`; a fault in here is none
-    return (
-        isinstance(error, TypeError | AttributeError | AssertionError)
-        and tb.tb_frame.f_code.co_code[tb.tb_lasti] == _RAISE
-    )
+    code, name = tb.tb_frame.f_code.co_code[tb.tb_lasti], tb.tb_frame.f_globals["__name__"]
+    subscript = code in _SUBSCRIPTS and name == "jitgraph.tracing.members"  # of the user's object, on his behalf
+    return isinstance(error, TypeError | AttributeError | AssertionError) and (code == _RAISE or subscript)
 
 
 def splice(source: Block, target: Block) -> None:
@@ -478,6 +477,7 @@ def is_cheap(block: Block, limit: int = 6) -> bool:
 #: As many values as a failed check reports.
 _MOST_VALUES = 4
 _RAISE = opcode.opmap["RAISE_VARARGS"]
+_SUBSCRIPTS = {code for name, code in opcode.opmap.items() if name.endswith("_SUBSCR")}
 _SHOWN = re.compile("\x01(\\d+):([^\x01]*)\x01")
 
 

@@ -617,6 +617,7 @@ class _Rewriter(ast.NodeTransformer):
             node.test = at(ast.BoolOp(op=ast.And(), values=[stopped, node.test]), node.test)
         test = self.expr(node.test)
         if info is None:
+            test = _call(test, "decided", test)
             node.test, node.body, node.orelse = test, self.inner(node.body, 1), self.block(node.orelse)
             return node
         s, known = self._fresh("loop"), self._fresh("test")
@@ -674,6 +675,10 @@ class _Rewriter(ast.NodeTransformer):
             if handler.type is not None:
                 handler.type = self.expr(handler.type)
             handler.body = self.inner(handler.body, 2)
+        if node.handlers:
+            again: list[ast.stmt] = [at(ast.Raise(exc=None, cause=None), node)]
+            passed = ast.ExceptHandler(type=_attribute(TRACER, "Refusals", node), name=None, body=again)
+            node.handlers.insert(0, at(passed, node))
         return node
 
     def _handling(self, body: list[ast.stmt], kinds: list[ast.expr], node: ast.Try) -> list[ast.stmt]:

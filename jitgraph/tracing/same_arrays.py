@@ -1,7 +1,7 @@
 """Which arrays the names that a loop carries stand for: those from before it, one another's, or new ones.
 
-The functions compare what a turn leaves with what the loop was taken to carry (`origins.py`), answer whether it fits, and note
-what the next attempt carries.
+The functions compare what a turn leaves with what the loop was taken to carry (`origins.py`), answer whether it fits,
+and note what the next attempt carries.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def compare_twins(region: Region, scope: Scope) -> bool:
 
 
 def fits_origins(region: Region, carried: Carried, k: int, x: Any) -> bool:
-    """Whether all that a carried array is at the end of a turn is known where it is carried; else it is from here on."""
+    """Whether all that an array is at the end of a turn is known where it is carried; else it is from here on."""
     if not is_array(x) or x._storage.value is None or carried.name in region.swapped:
         return True
     found = look(region.mode, x, region._is_outside, region.head_leaves)
@@ -244,9 +244,9 @@ def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:
         if not region._is_unread(name) or not (maybe or region._has_turn()):
             continue
         for k, end in enumerate(parts_of(scope.get(name))[0]):
-            if k < len(carried.types) and carried.types[k] is not None and is_array(end):
-                if not region._is_outer(end) and end._storage.value is not None:
-                    places.setdefault((end._storage, maybe), []).append((name, k, end))
+            known = k < len(carried.types) and carried.types[k] is not None and is_array(end)
+            if known and not region._is_outer(end) and end._storage.value is not None:
+                places.setdefault((end._storage, maybe), []).append((name, k, end))
     for ends in places.values():
         whole = next(((name, k) for name, k, end in ends if not end._steps), None)
         for at, (name, k, end) in enumerate(ends):

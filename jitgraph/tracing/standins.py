@@ -15,9 +15,10 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from jitgraph.errors import InternalError, TraceError
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, effects, entrust, host, iteration, kinds, numpy_python, ordering
+from jitgraph.tracing import control_flow, effects, entrust, host, iteration, kinds, numpy_python, ordering, texts
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import Place
@@ -27,6 +28,7 @@ from jitgraph.tracing.operators import Operators
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison
 from jitgraph.tracing.proxies import proxied
+from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
 from jitgraph.tracing.table import OwnStandin, table
@@ -53,6 +55,8 @@ class Tracer(Operators):
     """One trace: see the top of the file. Rewritten code sees it as `_jg_`."""
 
     Exception = Exception
+    #: What no handler of the user's may take: it is about the trace, not about the program.
+    Refusals = (TraceError, InternalError, Restart)
     locals = staticmethod(builtins.locals)
     slice = slice
     UNSET = control_flow.UNSET
@@ -77,6 +81,8 @@ class Tracer(Operators):
     # --- calls
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if self.mode.shown:
+            texts.check_reading(self, f, args)
         if id(f) in _WRITING or "out" in kwargs:
             args, kwargs = self._written(f, args, kwargs)
         if args and id(f) in entrust.BY_ID:

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 from jitgraph.tensor import Tensor
 
 _CONVERSION = re.compile(r"%(?:\((\w+)\))?([#0\- +]*)(\d*)(\.\d+)?([diouxXeEfFgGcrsa%])")
+
+
+#: Functions for which a text is more than part of a message.
+_READING = (len, hash, ord, int, float, complex, list, tuple, set, frozenset, sorted, iter, enumerate, min, max, bytes)
+_TEXTUAL = frozenset(("format", "join", "__format__", "__str__", "__add__", "__mod__"))
+
+
+def is_marked(x: Any) -> bool:
+    """Whether it is a text with traced values in it: good for messages of errors only."""
+    return type(x) is str and "\x01" in x
+
+
+def check_reading(tracer: Any, f: Any, args: Any) -> None:
+    """Refuse calls that look at a text with traced values.
+
+    Raises:
+        TraceError: it is one.
+    """
+    owner = getattr(f, "__self__", None)
+    if (is_marked(owner) and f.__name__ not in _TEXTUAL) or (any(f is r for r in _READING) and any(map(is_marked, args))):
+        refuse(tracer)
+
+
+def refuse(tracer: Any) -> NoReturn:
+    tracer.mode.fail(
+        "the text of a traced value is needed, for more than the message of an error",
+        "format it after the call, or print with jg.debug.print.",
+    )
 
 
 def percent(tracer: Any, template: str, given: Any) -> Any:

@@ -117,7 +117,8 @@ def _merged(base: Tensor, seen: IndexMap, runs: list[Run]) -> Tensor:
     order = base.type.layout.order
     place = {axis: p for p, axis in enumerate(order)}
     of_view = {m.axis: k for k, m in enumerate(seen.axes) if m.axis is not None}
-    spans = {place[of_view[run[0]]]: place[of_view[run[-1]]] for run, _ in runs if len(run) > 1}
+    moving = [run for run, _ in runs if len(run) > 1 and run[0] in of_view]  # axes that repeat need no span
+    spans = {place[of_view[run[0]]]: place[of_view[run[-1]]] for run in moving}
     gone = {axis for run, _ in runs for axis in run[:-1]}
     kept = [k for k in range(len(seen.shape)) if k not in gone]
     number = {k: i for i, k in enumerate(kept)}

@@ -247,8 +247,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if _same_elements(dst, src):  # NumPy sees this before it looks whether it may write
         return
     x = target_of(dst, "copyto")
+    refuse_order(x, src)
     if where is True:
-        refuse_order(x, src)
         assign(x, operand(src), casting)
         return
     mode = x._storage.mode

@@ -11,6 +11,8 @@ import pytest
 
 import jitgraph as jg
 from jitgraph.codegen.loops import Alloc, CallKernel, For, If, Program, While
+from jitgraph.ir.parser import parse
+from jitgraph.passes.pipeline import count_ops, run_pipeline
 
 X = np.linspace(-1.0, 2.0, 20)
 M = X[:16].reshape(4, 4) + 4 * np.eye(4)
@@ -452,7 +454,7 @@ def test_loops_reuse_their_memory(f: Callable[..., Any], calls: list[tuple[Any, 
     explained = compiled.explain(*calls[0])
     assert not explained.copies
     assert len(explained.temporaries) <= most
-    program = compiled._dispatcher.stages(calls[0], {}).program()  # noqa: SLF001 - no public way to the loops
+    program = compiled._dispatcher.stages(calls[0], {}).program()
     operators = {k.name: k.operators for k in explained.kernels}
     turns = list(in_loops(program))
     assert not [s for s in turns if isinstance(s, Alloc)]
@@ -492,14 +494,6 @@ def test_the_trip_count_does_not_change_the_code() -> None:
         same(compiled(X, n), f(X, n))
     assert compiled.cache_info().compiles == 1
 
-    def made(trips: int) -> Any:
-        names: dict[str, Any] = {}
-        source = (
-            f"def f(x):\n    s = 0.0\n    for i in range({trips}):\n        s = s * 0.5 + x[i % 7] * i\n    return s\n"
-        )
-        exec(compile(source, f"<trips {trips}>", "exec"), names)  # noqa: S102 - one program a trip count
-        return names["f"]
-
     limit = jg.config.unroll_limit
 
     def g(x, n):
@@ -515,46 +509,46 @@ def test_the_trip_count_does_not_change_the_code() -> None:
     assert len({re.sub(rf"\b{n}\b", "N", t) for n, t in texts.items()}) == 1
     same(static(X, 100), g(X, 100))
     same(static(X, limit), g(X, limit))
-    del made
 
 
-def test_long_loops_of_many_statements_compile_in_linear_time() -> None:
-    """Ops behind the passes grow as the program does, branches included."""
+def program(statements: int) -> str:
+    """A loop with a scalar that goes through branches in branches, and an array that some of them write."""
+    ops = "\n".join(
+        f"""
+        %p{k} = gt %a{k}, %zero : np.bool
+        %a{k + 1}, %y{k + 1} = cond %p{k} : np.f64, f64[n] () {{
+          %e{k} = exp %a{k} : np.f64
+          %w{k} = write %e{k}, %y{k} {{map = () -> (i)}} : f64[n]
+          yield %e{k}, %w{k}
+        }} else {{
+          %g{k} = cond %q{k % 5} : np.f64 () {{
+            %h{k} = sin %a{k} : np.f64
+            yield %h{k}
+          }} else {{
+            yield %a{k}
+          }}
+          yield %g{k}, %y{k}
+        }}"""
+        for k in range(statements)
+    )
+    flags = ", ".join(f"%q{k}: py_bool" for k in range(5))
+    return f"""
+        graph @f(%x: f64[n], {flags}) -> np.f64 where n >= 0, n != 1, index i >= 0, i <= n - 1 {{
+          %zero = constant {{value = f64(0.0)}} : np.f64
+          %r, %y = for %zero, %x {{index = i, lower = 0, step = 1, upper = n}} : np.f64, f64[n] (%a0: np.f64, %y0: f64[n]) {{
+            {ops}
+            yield %a{statements}, %y{statements}
+          }}
+          return %r, %y {{mutates = [0]}}
+        }}"""
 
-    def counted(statements: int) -> int:
-        from jitgraph.ir.parser import parse
-        from jitgraph.passes.pipeline import count_ops, run_pipeline
 
-        ops = "\n".join(
-            f"""
-            %p{k} = gt %a{k}, %zero : np.bool
-            %a{k + 1} = cond %p{k} : np.f64 () {{
-              %e{k} = exp %a{k} : np.f64
-              yield %e{k}
-            }} () {{
-              %g{k} = cond %q{k % 5} : np.f64 () {{
-                %h{k} = sin %a{k} : np.f64
-                yield %h{k}
-              }} () {{
-                yield %a{k}
-              }}
-              yield %g{k}
-            }}"""
-            for k in range(statements)
-        )
-        flags = ", ".join(f"%q{k}: py_bool" for k in range(5))
-        graph = parse(
-            f"""graph @f(%x: f64[n], {flags}) -> np.f64 where n >= 0, n != 1, index i >= 0, i <= n - 1 {{
-              %zero = constant {{value = f64(0.0)}} : np.f64
-              %r = for %zero {{index = i, lower = 0, step = 1, upper = n}} : np.f64 (%a0: np.f64) {{
-                {ops}
-                yield %a{statements}
-              }}
-              return %r
-            }}"""
-        )
-        run_pipeline(graph, verify=True)
-        return count_ops(graph)
-
-    small, large = counted(20), counted(80)
-    assert large < 5 * small
+def test_branches_do_not_make_programs_grow_or_passes_slow() -> None:
+    """Each pass is linear: a chain of branches is walked once, not once for each way through it."""
+    counts = {}
+    for statements in (10, 50, 200):
+        graph = parse(program(statements))
+        run_pipeline(graph)
+        counts[statements] = count_ops(graph)
+    assert counts[50] < 5.5 * counts[10]
+    assert counts[200] < 5.5 * counts[50]

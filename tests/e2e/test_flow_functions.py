@@ -283,6 +283,21 @@ def generators_traced_length(x, n):
     return t
 
 
+def squares_below(n):
+    k = 0
+    while k * k < n:
+        yield k
+        k += 1
+
+
+@cases.add((10,), (3,), (0,))
+def generators_with_while(n):
+    t = 0
+    for v in squares_below(n):
+        t += v
+    return t
+
+
 def positive(x):
     for v in x:
         if v > 0:

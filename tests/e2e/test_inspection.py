@@ -230,3 +230,21 @@ def test_the_command_line(tmp_path):
     assert wrong.returncode == 2
     assert "invalid choice: 'nope'" in wrong.stderr
     assert "JITGRAPH_CACHE_BYTES='many' is no int" in run("config", JITGRAPH_CACHE_BYTES="many").stderr
+
+
+def test_explain_says_what_python_had_to_know():
+    def grows(x, n):
+        out = []
+        for i in range(n):
+            out.append(x[i])
+        return out
+
+    assert "n == 2" in jg.jit(grows).explain(np.arange(5.0), 2).guards
+
+    def maybe(x, s):
+        if s > 0:
+            return None
+        return x
+
+    (guard,) = jg.jit(maybe).explain(np.arange(5.0), 1.0).guards
+    assert "the other way is traced when met: True in `if s > 0:`" in guard

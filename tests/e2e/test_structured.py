@@ -221,6 +221,21 @@ def test_the_state_belongs_to_the_loop() -> None:
         assert (a == 1.0).all()
 
 
+def test_parts_of_the_state_change_places() -> None:
+    both(lambda xs: jg.fori_loop(0, xs.shape[0], lambda i, c: (c[1], c[0] + xs[i]), (np.zeros(3), np.ones(3))), ROWS)
+    both(lambda xs: jg.fori_loop(0, xs.shape[0], lambda i, c: [c[1], c[0]], [xs[0], xs[1]]), ROWS[:7])
+
+
+def test_rows_become_the_state() -> None:
+    def step(c, x):
+        c[0][0] = 5.0
+        return (x, c[0]), x - c[1]
+
+    (last, before), _ = both(lambda xs: jg.scan(step, (xs[0], xs[1]), xs), ROWS)
+    assert (last == ROWS[-1]).all()
+    assert before[0] == 5.0
+
+
 # --- scan and map
 
 

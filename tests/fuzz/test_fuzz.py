@@ -245,6 +245,12 @@ FAILED = {
     "the variable of a loop in its `else`": (
         ["for i in range(a0.shape[0]):", "    pass", "else:", "    a0 += i", "for i in range(12):", "    for i in range(12):", "        pass", "    else:", "        a0 += i"], "a0", [_F],
     ),
+    "a number of either kind that only some turns bind": (
+        ["for i in range(a0.shape[0]):", "    if a0[i] > np.median(a0):", "        continue", "    v = np.int8(3) if a0[i] < -2 else a1"], "v", [_F, Argument("int", seed=1)],
+    ),
+    "the same in a container": (
+        ["for i in range(a0.shape[0]):", "    if a0[i] > np.median(a0):", "        v = {'x': (1 if a0[i] > 3 else np.int64(2)), 'y': a0[i]}"], "v", [_F],
+    ),
     "a method of a ufunc is given a name of two types": (["v = a0 * 1.5", "if np.sum(a0) > 0:", "    v = a1", "np.add.at(v, np.array([0, 1, 1]), 1)"], "v", [_F, _U4]),
     "a mask that is known": (
         ["v = np.min(a0, where=(a0 != a0), initial=1)"], "v, np.where(np.isfinite(a0), a1, 2.5)", [Argument("array", "int8", ("n",), "C", 3), _F],
@@ -296,6 +302,9 @@ FAILED = {
          "        v = [np.mean(a0), a0]"], "v", [_F],
     ),
     "a broadcast number that a loop hands on": (["v = np.broadcast_to(2, a0.shape)", "for i in range(12):", "    w = v"], "v, w", [_F]),
+    "axes that repeat are merged": ([], "np.broadcast_to(2.0, a0.shape).reshape(-1), np.broadcast_to(a0[0, 0], a0.shape).reshape(-1)", [_F2]),
+    "a scalar that another path makes an array is written": (["v = np.float64(1)", "if np.sum(a0) < 1e9:", "    v = a0 * 2", "v[...] = 3"], "v", [_F]),
+    "a scalar that no other path made an array is written": (["v = np.float64(1)", "if np.sum(a0) > 1e9:", "    v = a0 * 2", "v[...] = 3"], "v", [_F]),
     "an argument returned in a turn": (["for i in range(a0.shape[0]):", "    if a0[i] > np.median(a0):", "        return a0", "    a0[i] = 3"], "a0 * 2", [_F]),
 }  # fmt: skip
 

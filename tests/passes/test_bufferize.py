@@ -592,3 +592,78 @@ def test_a_value_whose_view_is_read_behind_an_overwrite_is_stored() -> None:
       %c = neg %r : f64[1, n - 1]
       return %c, %z {mutates = [1]}"""
     check(STORED_TWICE.format(rest=rest), SAME, floats(9), floats(9))
+
+
+def test_writes_that_read_each_others_old_elements_where_they_are_written_stay_in_one_kernel() -> None:
+    check(
+        """
+        graph @f(%x: f64[n], %y: f64[n]) -> (argument 0, argument 1) {
+          %a, %b = kernel %x, %y : f64[n], f64[n] (%p: f64[n], %q: f64[n]) {
+            %s = add %p, %q : f64[n]
+            %w = write %s, %p {map = (d0: n) -> (d0)} : f64[n]
+            %d = sub %p, %q : f64[n]
+            %v = write %d, %q {map = (d0: n) -> (d0)} : f64[n]
+            yield %w, %v
+          }
+          return %a, %b {mutates = [0, 1]}
+        }""",
+        SAME,
+        floats(9),
+        floats(9),
+    )
+
+
+def test_what_is_stored_beside_may_read_the_old_elements() -> None:
+    check(
+        """
+        graph @f(%x: f64[n, m]) -> (fresh 0, argument 0) if n >= 2 {
+          %a, %b = kernel %x : f64[m], f64[n, m] (%p: f64[n, m]) {
+            %v = view %p {map = (d0: m) -> (1, d0)} : f64[m]
+            %t = mul %v, %v : f64[m]
+            %u = add %t, %v : f64[m]
+            %w = write %u, %p {map = (d0: m) -> (1, d0)} : f64[n, m]
+            yield %t, %w
+          }
+          return %a, %b {mutates = [0]}
+        }""",
+        SAME,
+        floats(4, 9),
+    )
+
+
+def test_what_is_stored_beside_and_reads_other_elements_parts_the_write() -> None:
+    graph = check_pass(
+        bufferize,
+        """
+        graph @f(%x: f64[n], %y: f64[n]) -> (argument 0, argument 1) {
+          %a, %b = kernel %x, %y : f64[n], f64[n] (%p: f64[n], %q: f64[n]) {
+            %s = add %p, %q : f64[n]
+            %w = write %s, %p {map = (d0: n) -> (d0)} : f64[n]
+            %r = view %p {map = (d0: n) -> (-d0 + n - 1)} : f64[n]:strided(order=[0], negative=[0])
+            %d = sub %r, %q : f64[n]
+            %v = write %d, %q {map = (d0: n) -> (d0)} : f64[n]
+            yield %w, %v
+          }
+          return %a, %b {mutates = [0, 1]}
+        }""",
+    )
+    (kernel,) = [op for op in graph.walk() if op.name == "kernel"]
+    assert [o.name for o in kernel.regions[0].ops() if o.name == "write"] == ["write"]
+
+
+def test_what_is_stored_over_another_domain_parts_the_write() -> None:
+    check(
+        """
+        graph @f(%x: f64[1, m]) -> (fresh 0, argument 0) {
+          %a, %b = kernel %x : f64[m], f64[1, m] (%p: f64[1, m]) {
+            %v = view %p {map = (d0: m) -> (0, d0)} : f64[m]
+            %t = mul %v, %v : f64[m]
+            %u = add %p, %t : f64[1, m]
+            %w = write %u, %p {map = (d0: 1, d1: m) -> (d0, d1)} : f64[1, m]
+            yield %t, %w
+          }
+          return %a, %b {mutates = [0]}
+        }""",
+        None,
+        floats(1, 9),
+    )

@@ -319,7 +319,7 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
             "f64[]",
             "%m = isnan %x : np.bool\n%n = signbit %x : np.bool\n%a = where %m, %n, %m : bool[]\n%r = logical_not %a : np.bool",
             "%m = isnan %x : np.bool\n%n = signbit %x : np.bool\n%a = logical_and %m, %n : np.bool\n"
-            "%b = as_kind %a {kind = \"array\"} : bool[]\n%r = logical_not %b : np.bool",
+            '%b = as_kind %a {kind = "array"} : bool[]\n%r = logical_not %b : np.bool',
         ),
         (
             "f64[n]",

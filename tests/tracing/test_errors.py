@@ -1,5 +1,6 @@
 """What cannot be captured or is wrong: exception class, the user's line, the remedy; calls back into Python."""
 
+import contextlib
 import io
 import os
 import time
@@ -249,3 +250,52 @@ def test_lines_of_a_decorated_function_are_its_own():
     graph = trace_function(f, (V.copy(), 3), {}).graph
     texts = {op.loc.text for op in graph.walk() if op.loc is not None and op.name in ("write", "for")}
     assert texts == {"for i in range(n):", "x[i] = 1.0"}
+
+
+@contextlib.contextmanager
+def _swallowing():
+    try:
+        yield
+    except Exception:  # noqa: BLE001, S110
+        pass
+
+
+class _Swallowing:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return True
+
+
+@pytest.mark.parametrize("around", ["TypeError", "Exception", "BaseException", "suppress", "generator", "context"])
+def test_no_handler_of_the_users_takes_a_refusal(around):
+    def by_try(x):
+        try:
+            return len(f"{float(x.sum())}")
+        except kinds:
+            return -1
+
+    def by_with(x):
+        with make():
+            return len(f"{float(x.sum())}")
+        return -1
+
+    kinds = {"TypeError": TypeError, "Exception": Exception, "BaseException": BaseException}.get(around)
+    make = {
+        "suppress": lambda: contextlib.suppress(Exception), "generator": _swallowing, "context": _Swallowing,
+    }.get(around)  # fmt: skip
+    with pytest.raises(errors.TraceError, match="the text of a traced py_float is needed"):
+        Jit(by_try if kinds else by_with)(np.ones(3))
+
+
+@pytest.mark.parametrize("read", [len, lambda text: text == "3.0", lambda text: {"3.0": 1}[text], str.upper, str.strip])
+def test_texts_of_traced_values_in_a_loop_are_good_for_messages_only(read):
+    def f(x):
+        found = None
+        for _ in range(80):
+            found = read(f"{float(x.sum())}")
+        return found
+
+    with pytest.raises(errors.TraceError, match="the text of a traced"):
+        Jit(f)(np.ones(3))
