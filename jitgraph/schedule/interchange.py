@@ -19,6 +19,9 @@ from jitgraph.schedule.nests import Nest, nest_of
 #: Statements of a body that is worth running as two vectors side by side: it waits for the turn before.
 INTERLEAVED = 24
 
+#: Share of the accesses that step over memory from lane to lane, from which on few lanes are better than many.
+MOSTLY_STRIDED = 0.75
+
 
 def interchange(body: list[Stmt]) -> list[Stmt]:
     """A body whose innermost serial loops over nests stand inside the nests where that is legal and pays."""
@@ -61,6 +64,8 @@ def _inside(time: For) -> For | None:
     inner = For(time.symbol, time.lower, time.upper, body, time.step)
     last = loops[-1]
     lanes = For(last.symbol, last.lower, last.upper, [], 1, "vector", [], last.lanes, last.interleave)
+    if _strided(body, last.symbol) >= MOSTLY_STRIDED and not lanes.lanes:
+        lanes.lanes = 2  # each lane walks memory of its own: more of them only wait for one another
     if len(body) <= INTERLEAVED and lanes.interleave == 1:
         lanes.interleave = 2
     return Nest([*loops[:-1], lanes], [inner]).statement()
@@ -114,3 +119,15 @@ def _hands_on(body: Sequence[Stmt], time: For) -> bool:
             if place in before or (place in stores and fixed):
                 return True
     return False
+
+
+def _strided(body: Sequence[Stmt], lane: str) -> float:
+    """The share of the accesses that change with the lane whose lanes do not lie side by side."""
+    strided = total = 0
+    for s in body:
+        if isinstance(s, (Load, Store)):
+            for d, stride in zip(s.index, s.buffer.strides, strict=True):
+                if lane in symbols(d):
+                    total += 1
+                    strided += stride != s.buffer.dtype.itemsize
+    return strided / total if total else 0.0

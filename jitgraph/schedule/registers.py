@@ -230,6 +230,8 @@ class _Loop:
         if has_hosts:
             return [loop]
         for s in list(loop.body):
+            if any(isinstance(x, Check) for x in walk([s])):
+                break  # what stands behind may be out of bounds where the check fails
             if isinstance(s, Load) and s.imag is None and s.buffer.name not in opaque:
                 self.take_load(s)
         if not has_checks:

@@ -71,6 +71,10 @@ def _mirrored(name: str) -> str:
     return f"__{_MIRRORED[name]}__" if name in _MIRRORED else f"__r{name}__"
 
 
+#: Operators that do not look into a text.
+_JOINING = frozenset(("add", "mod", "mul", "is_", "is_not"))
+
+
 class Operators(Members):
     """What a tracer does for operators, tests and names."""
 
@@ -82,9 +86,8 @@ class Operators(Members):
             text = texts.percent(self, a, b)
             if text is not NotImplemented:
                 return text
-        if self.mode.shown and name not in ("add", "mod", "mul", "is_", "is_not"):
-            if texts.is_marked(a) or texts.is_marked(b):
-                texts.refuse(self)
+        if self.mode.shown and name not in _JOINING and (texts.is_marked(a) or texts.is_marked(b)):
+            texts.refuse(self)
         if name in ("in_", "not_in"):
             if kind_a is Tensor and (kind_b is range or kind_b is iteration.Range) and not a.type.shape:
                 found = iteration.contains(self, a, b)

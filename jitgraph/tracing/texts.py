@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from jitgraph.tensor import Tensor
 
@@ -27,11 +27,12 @@ def check_reading(tracer: Any, f: Any, args: Any) -> None:
         TraceError: it is one.
     """
     owner = getattr(f, "__self__", None)
-    if (is_marked(owner) and f.__name__ not in _TEXTUAL) or (any(f is r for r in _READING) and any(map(is_marked, args))):
+    looked_into = is_marked(owner) and f.__name__ not in _TEXTUAL
+    if looked_into or (any(f is r for r in _READING) and any(map(is_marked, args))):
         refuse(tracer)
 
 
-def refuse(tracer: Any) -> NoReturn:
+def refuse(tracer: Any) -> None:
     tracer.mode.fail(
         "the text of a traced value is needed, for more than the message of an error",
         "format it after the call, or print with jg.debug.print.",

@@ -234,6 +234,7 @@ FAILED = {
     "the same, written by a loop in the loop": (
         ["v, s = a0[1:], 0.0", "for i in range(12):", "    for j in range(12):", "        s += v[0]", "        a0[1] += 1", "    v = v + 1"], "v, s", [_F],
     ),
+    "the same, bound anew before the write": (["v = a0", "for i in range(12):", "    v = v + a0", "    a0[i % 5] = 3"], "v", [_F]),
     "the same, of a while": (["v = a0", "while np.sum(np.abs(v)) < 1e4:", "    a0[0] = 3", "    v = v * 2 + 1"], "v", [_F]),
     "a name that is another view of what the loop writes in each turn": (
         ["v, s = a0.T, 0.0", "for i in range(a0.shape[0]):", "    s += v[0]", "    a0[0] = i", "    v = v[::-1]"], "v, s", [_F],
@@ -306,6 +307,11 @@ FAILED = {
     "a scalar that another path makes an array is written": (["v = np.float64(1)", "if np.sum(a0) < 1e9:", "    v = a0 * 2", "v[...] = 3"], "v", [_F]),
     "a scalar that no other path made an array is written": (["v = np.float64(1)", "if np.sum(a0) > 1e9:", "    v = a0 * 2", "v[...] = 3"], "v", [_F]),
     "an argument returned in a turn": (["for i in range(a0.shape[0]):", "    if a0[i] > np.median(a0):", "        return a0", "    a0[i] = 3"], "a0 * 2", [_F]),
+    "two names of a view left by a loop": (["for i in range(len(a0) - 1, 0, -1):", "    v = a0[i]", "    w = v"], "v, w", [_F2]),
+    "a refusal is no TypeError of the program's": (
+        ["for i in range(12):", "    v = a0[i] if np.sum(a0) < np.sum(a1) else a1", "    try:", "        w = np.sum(v > 0)", "    except (TypeError, ValueError):", "        pass"],
+        "w", [Argument("array", "float64", ("n", "m"), "C", 3), _F2],
+    ),
 }  # fmt: skip
 
 
