@@ -51,8 +51,8 @@ from jitgraph.storage import (
 __all__ = [
     "EAGER", "METHODS", "READ_ONLY", "EagerMode", "Mode", "Ratio", "Step", "Storage", "TapeMode", "Tensor", "apply",
     "assign", "check_dtype", "current_mode", "dim_tensor", "install", "install_tape", "is_writable", "lift", "make",
-    "mode_of", "plain", "read", "require_output", "reshape_of", "set_version", "tape_mode", "type_of_array", "use_mode", "view_array",
-    "view_as", "view_of", "wrap",
+    "mode_of", "plain", "read", "require_output", "reshape_of", "set_version", "tape_mode", "type_of_array", "use_mode",
+    "view_array", "view_as", "view_of", "wrap",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.abi import Interface, ResultSlot
+from jitgraph.codegen.dots import ORDERS
 from jitgraph.codegen.loops import (
     Address,
     Alloc,
@@ -286,12 +287,19 @@ class _Run:
 
     def reduce(self, s: Reduce) -> None:
         elements: list[list[Any]] = [[] for _ in s.parts]
+        factors: list[list[Any]] = [[] for _ in s.parts]
         for i in range(self.dim(s.extent)):
             self.symbols[s.symbol] = i
             self.body(s.body)
-            for part, found in zip(s.parts, elements, strict=True):
+            for part, found, others in zip(s.parts, elements, factors, strict=True):
                 found.append(self.operand(part.value))
-        for part, found in zip(s.parts, elements, strict=True):
+                if part.factor is not None:
+                    others.append(self.operand(part.factor))
+        for part, found, others in zip(s.parts, elements, factors, strict=True):
+            if part.order == "dot":
+                total = ORDERS[part.model].evaluate([float(x) for x in found], [float(x) for x in others])
+                self.values[part.result.name] = part.result.dtype.type(total)
+                continue
             init = None if part.init is None else self.operand(part.init)
             chunk = None if part.chunk is None else self.dim(part.chunk)
             period = None if part.period is None else self.dim(part.period)

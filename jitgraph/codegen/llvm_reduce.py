@@ -1,6 +1,6 @@
-"""`Reduce`: NumPy's pairwise order, element by element, or lanes in any grouping.
+"""`Reduce`: NumPy's pairwise order, BLAS's order of a dot product, element by element, or lanes in any grouping.
 
-The pairwise order has a file of its own, `llvm_pairwise`.
+The first two have files of their own, `llvm_pairwise` and `llvm_dot`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgraph.codegen.assembler import V
 from jitgraph.codegen.llvm_control import VectorBody, lanes_for, tail_mask
+from jitgraph.codegen.llvm_dot import emit_dot
 from jitgraph.codegen.llvm_function import I64, FunctionEmitter
 from jitgraph.codegen.llvm_pairwise import emit_pairwise
 from jitgraph.codegen.llvm_scalar import compare
@@ -24,11 +25,12 @@ def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
     """
     groups: dict[tuple[object, ...], list[Part]] = {}
     for part in s.parts:
-        groups.setdefault((part.order, part.chunk, part.period, part.width), []).append(part)
-    free = groups.get(("free", None, None, 8), [])
+        groups.setdefault((part.order, part.chunk, part.period, part.width, part.model), []).append(part)
+    together = ("free", None, None, 8, "")
+    free = groups.get(together, [])
     pairwise = next((key for key in groups if key[0] == "pairwise"), None)
     if pairwise is not None and free and not any(p.kind in ("argmax", "argmin") for p in free):
-        del groups["free", None, None, 8]
+        del groups[together]
     else:
         pairwise = None
     stores = any(isinstance(x, Store) for x in walk(s.body))
@@ -41,6 +43,8 @@ def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
             emit_pairwise(f, s, body, parts, lambda lanes: [Accumulator(f, p, lanes) for p in free])
         elif order == "pairwise":
             emit_pairwise(f, s, body, parts)
+        elif order == "dot":
+            emit_dot(f, s, body, parts)
         elif order == "serial":
             _serial(f, s, body, parts)
         else:
@@ -49,7 +53,7 @@ def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
 
 def _needed(body: list[Stmt], parts: list[Part], *, stores: bool) -> list[Stmt]:
     """The statements that the parts' values need, and the stores if asked for; nested loops and branches stay whole."""
-    wanted = {p.value.name for p in parts if isinstance(p.value, Var)}
+    wanted = {x.name for p in parts for x in (p.value, p.factor) if isinstance(x, Var)}
     kept: list[Stmt] = []
     for s in reversed(body):
         inner = bodies(s)

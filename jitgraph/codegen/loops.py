@@ -13,6 +13,7 @@ Invariants, checked by `verify`:
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, TypeAlias, Union
 
 import numpy as np
@@ -33,8 +34,21 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class Const:
+    """A number; 0.0 and -0.0 are two."""
+
     value: Any
     dtype: np.dtype
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const) or self.dtype != other.dtype:
+            return False
+        a, b = self.value, other.value
+        if self.dtype.kind != "f":
+            return bool(a == b)
+        return a is b or (bool(a == b) and math.copysign(1.0, a) == math.copysign(1.0, b))
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.dtype))
 
 
 Operand: TypeAlias = Union[Var, Const]
@@ -198,22 +212,25 @@ class Part:
     Attributes:
         order: "pairwise" is NumPy's float sum (`chunk` elements per call of its tree, chunks added one by one onto
             `init`); "serial" goes element by element; "free" may use lanes in any grouping (min, max, integers, any,
-            all).
+            all); "dot" is the sum of `value * factor` as BLAS adds the products of two vectors, see `dots.ORDERS`.
         init: value before the first element; None: the first element itself (min, max). For argmax/argmin the result
             is the int64 position of the first extreme (NaN wins).
         chunk: see `order`; None: everything in one pairwise call.
         period: the chunks begin anew after so many elements; None: never.
         width: accumulators of a leaf of the pairwise tree: 8, or 4 for each part of a complex sum.
+        factor, model: of the order "dot": the other operand, and the name of the order in `dots.ORDERS`.
     """
 
     result: Var
     kind: ReduceKind
-    order: Literal["pairwise", "serial", "free"]
+    order: Literal["pairwise", "serial", "free", "dot"]
     value: Operand
     init: Operand | None = None
     chunk: DimLike | None = None
     period: DimLike | None = None
     width: int = 8
+    factor: Operand | None = None
+    model: str = ""
 
 
 @dataclass(slots=True)

@@ -4,9 +4,11 @@
 2. Operands of a `Let` have the dtypes that its primitive asks for.
 3. Each symbol of a `Dim` is a parameter, the index of an enclosing loop, or bound earlier.
 4. A `vector` loop or `Reduce` holds no `Alloc`, `Library`, `Host`, `CallKernel`, `Swap`, and no other of its own kind.
+   A vector loop may hold a `Reduce` of strided dot products as long for each lane.
 5. A `vector` or `parallel` loop carries nothing.
 6. Buffers have memory before they are used, and kernels, sites, C functions and result slots exist; arguments match.
-7. Pairwise parts of a `Reduce` are sums of floats; argmax and argmin give int64, the others the value's dtype.
+7. Pairwise parts of a `Reduce` are sums of floats; argmax and argmin give int64, the others the value's dtype. Parts
+   of the order "dot" multiply doubles; the body of their `Reduce` stores nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.abi import TABLE
+from jitgraph.codegen.dots import ORDERS
 from jitgraph.codegen.loops import (
     Address,
     Alloc,
@@ -47,6 +50,7 @@ from jitgraph.codegen.loops import (
     While,
 )
 from jitgraph.codegen.loops_printer import print_body
+from jitgraph.codegen.loops_walk import walk
 from jitgraph.errors import VerifyError
 from jitgraph.ir.dims import DimLike, symbols
 
@@ -98,6 +102,7 @@ class _Verifier:
         self.symbols: set[str] = set()
         self.buffers: dict[str, np.dtype] = {}
         self.vector = False
+        self.lane_symbol = ""
         self.stmt: Stmt | None = None
 
     def fail(self, invariant: int, message: str) -> None:
@@ -291,7 +296,7 @@ class _Verifier:
             if s.role == "vector":
                 if self.vector:
                     self.fail(4, "a vector loop in a vector loop")
-                self.vector = True
+                self.vector, self.lane_symbol = True, s.symbol
             self.inside(s.body, new_symbols=(s.symbol,), new_vars=[c.inner for c in s.carried])
         elif isinstance(s, While):
             self.inside(s.test, new_vars=[c.inner for c in s.carried])
@@ -309,7 +314,7 @@ class _Verifier:
                         self.fail(2, f"{m.result.name} merges {x.dtype}")
                 self.vars, self.symbols, self.buffers = dict(saved[0]), set(saved[1]), dict(saved[2])
         else:
-            if self.vector:
+            if self.vector and not self.fits_lanes(s):
                 self.fail(4, "a Reduce in a vector loop")
             self.dims(s.extent, *(d for p in s.parts for d in (p.chunk, p.period) if d is not None))
             self.vector = True
@@ -330,9 +335,23 @@ class _Verifier:
         for v in results:
             self.assign(v)
 
+    def fits_lanes(self, s: Reduce) -> bool:
+        """Whether each lane of the vector loop around can run a `Reduce` of its own."""
+        return self.lane_symbol not in symbols(s.extent) and all(
+            p.order == "dot" and p.model in ORDERS and ORDERS[p.model].strided for p in s.parts
+        )
+
     def parts(self, s: Reduce) -> None:
         for p in s.parts:
             self.use(p.value)
+            if (p.factor is not None) != (p.order == "dot"):
+                self.fail(7, f"a factor in the order {p.order}")
+            if p.factor is not None:
+                self.use(p.factor)
+                if p.kind != "sum" or p.model not in ORDERS or not p.value.dtype == p.factor.dtype == dtypes.F64:
+                    self.fail(7, f"a dot product {p.model} of {p.value.dtype}")
+                if any(isinstance(x, Store) for x in walk(s.body)):
+                    self.fail(7, "a dot product with stores")
             if p.init is not None:
                 self.use(p.init)
             if p.order == "pairwise" and (p.kind != "sum" or p.value.dtype.kind != "f"):

@@ -154,6 +154,9 @@ def varying(index: str, body: list[Stmt]) -> frozenset[str]:
                 for m in s.merges:
                     if split or of(m.then) or of(m.otherwise):
                         scalars.add(m.result.name)
+            elif isinstance(s, Reduce):
+                visit(s.body)
+                scalars.update(p.result.name for p in s.parts if of(p.value) or (p.factor is not None and of(p.factor)))
             elif isinstance(s, (For, While)):
                 _visit_loop(s)
 

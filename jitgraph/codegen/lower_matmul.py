@@ -17,7 +17,19 @@ from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Address, Buffer, Carry, Const, DimValue, For, If, Library, Operand, Stmt
+from jitgraph.codegen.loops import (
+    Address,
+    Buffer,
+    Carry,
+    Const,
+    DimValue,
+    For,
+    If,
+    Library,
+    Merge,
+    Operand,
+    Stmt,
+)
 from jitgraph.codegen.lower_nest import Axis, affine, loops_over
 from jitgraph.codegen.lower_scalar import (
     KernelFrame,
@@ -67,11 +79,14 @@ def _matmul(low: Lowering, op: Op) -> None:
     result = op.result
     dtype = result.type.dtype
     shape = result.type.shape
+    if not shape and dtype.kind == "f":
+        low.places[result] = _Product(low, op).scalar()
+        return
     memory = low.destination(result) if shape else Memory(low.temporary(dtype, (), ()))
     if dtype.kind not in "fc":
         _plain(low, op, memory)
     else:
-        _Product(low, op, memory).emit()
+        _Product(low, op).emit(memory)
     if shape:
         low.places[result] = memory
     else:
@@ -130,7 +145,7 @@ def _batch(outer: list[DimLike], shape: Shape) -> list[DimLike]:
 class _Product:
     """One product of floats, over all of its batch."""
 
-    def __init__(self, low: Lowering, op: Op, memory: Memory) -> None:
+    def __init__(self, low: Lowering, op: Op) -> None:
         self.low, self.op = low, op
         self.dtype = op.result.type.dtype
         self.size = self.dtype.itemsize
@@ -138,7 +153,6 @@ class _Product:
         self.builder = LetBuilder(low.frame)
         self.none = scalar_constant(0, self.dtype)
         self.one, self.zero = self._factors()
-        self.memory = memory
         self.a, self.b = (low.memory(v) for v in op.operands)
 
     def _factors(self) -> tuple[Const | Address, Const | Address]:
@@ -150,8 +164,25 @@ class _Product:
             self.low.frame.body.append(store_of(buffer, (k,), scalar_constant(value, self.dtype)))
         return Address(buffer, (0,)), Address(buffer, (1,))
 
-    def emit(self) -> None:
-        """Decide once, then call for each matrix of the batch."""
+    def scalar(self) -> Operand:
+        """The product of two vectors of real numbers."""
+        a, b = self.op.operands
+        n = a.type.shape[0]
+        x = self._matrix(self.a, a, [], 1, n, vector_row=True)
+        y = self._matrix(self.b, b, [], n, 1, vector_row=False)
+        positive = self._vectors(x, y)
+        if isinstance(positive, bool):
+            return self.dot_value(x, y) if positive else self.sum_value(x, y, 0, 0)
+        found: list[Operand] = []
+        then = self._inside(lambda: found.append(self.dot_value(x, y)))
+        otherwise = self._inside(lambda: found.append(self.sum_value(x, y, 0, 0)))
+        result = self.low.frame.var(self.dtype)
+        self.low.frame.body.append(If(positive, then, otherwise, [Merge(result, *found)]))
+        return result
+
+    def emit(self, memory: Memory) -> None:
+        """Decide once, then call for each matrix of the batch. The result goes into `memory`."""
+        self.memory = memory
         a, b = self.op.operands
         shape = self.op.result.type.shape
         rank = len(shape) - (a.type.ndim > 1) - (b.type.ndim > 1)
@@ -329,21 +360,32 @@ class _Product:
         )  # fmt: skip
 
     def any_dot(self, x: _Matrix, y: _Matrix, z: _Matrix) -> None:
-        positive = self._and(self._positive_step(x.step1), self._positive_step(y.step0))
-        self.branch(positive, lambda: self.dot(x, y, z), lambda: self.loops(x, y, z))
+        self.branch(self._vectors(x, y), lambda: self.dot(x, y, z), lambda: self.loops(x, y, z))
+
+    def _vectors(self, x: _Matrix, y: _Matrix) -> Truth:
+        """Whether BLAS takes a row and a column."""
+        return self._and(self._positive_step(x.step1), self._positive_step(y.step0))
 
     def dot(self, x: _Matrix, y: _Matrix, z: _Matrix) -> None:
-        steps = floordiv(x.step1, self.size), floordiv(y.step0, self.size)
-        args = (x.columns, x.address, steps[0], y.address, steps[1])
-        result: Scalar
+        total: Scalar
         if self.dtype.kind == "c":
-            self.low.frame.body.append(Library(f"cblas_{self.prefix}dotu_sub", (*args, z.address)))
-            result = self.low.frame.emit_load(z.address.buffer, z.address.index)
+            args = (*self._dot_arguments(x, y), z.address)
+            self.low.frame.body.append(Library(f"cblas_{self.prefix}dotu_sub", args))
+            found = self.low.frame.emit_load(z.address.buffer, z.address.index)
+            total = self.builder.add(self.none, found)
         else:
-            result = self.low.frame.var(self.dtype)
-            self.low.frame.body.append(Library(f"cblas_{self.prefix}dot", args, result))
-        total = self.builder.add(self.none, result)
+            total = self.dot_value(x, y)
         self.low.frame.body.append(store_of(z.address.buffer, z.address.index, total))
+
+    def dot_value(self, x: _Matrix, y: _Matrix) -> Operand:
+        """A product of real vectors by BLAS; zero for no elements at all."""
+        result = self.low.frame.var(self.dtype)
+        self.low.frame.body.append(Library(f"cblas_{self.prefix}dot", self._dot_arguments(x, y), result))
+        total: Operand = self.builder.add(self.none, result)
+        return total
+
+    def _dot_arguments(self, x: _Matrix, y: _Matrix) -> tuple[Address | DimLike, ...]:
+        return x.columns, x.address, floordiv(x.step1, self.size), y.address, floordiv(y.step0, self.size)
 
     def call(self, name: str, *args: Operand | Address | DimLike) -> None:
         self.low.frame.body.append(Library(f"cblas_{self.prefix}{name}", args))
@@ -383,25 +425,30 @@ class _Product:
 
     def loops(self, x: _Matrix, y: _Matrix, z: _Matrix) -> None:
         """NumPy's own loop: the products added one by one."""
-        frame = self.low.frame
-        along = frame.index()
 
         def turn(at: list[DimLike]) -> None:
-            total, end = frame.scalar_var(self.dtype), frame.scalar_var(self.dtype)
-            following: list[Scalar] = []
-
-            def inner() -> None:
-                u = frame.emit_load(*self.element(x, at[0], symbol(along)))
-                v = frame.emit_load(*self.element(y, symbol(along), at[1]))
-                product = plain_product if self.dtype.kind == "c" else low_mul
-                following.append(self.builder.add(total, product(self.builder, u, v)))
-
-            body = self._inside(inner)
-            frame.body.append(For(along, 0, x.columns, body, carried=carries(total, self.none, following[0], end)))
+            total = self.sum_value(x, y, at[0], at[1])
             buffer, index = self.element(z, at[0], at[1])
-            frame.body.append(store_of(buffer, index, end))
+            self.low.frame.body.append(store_of(buffer, index, total))
 
         self.nest([x.rows, y.columns], turn)
+
+    def sum_value(self, x: _Matrix, y: _Matrix, i: DimLike, j: DimLike) -> Scalar:
+        """One element of a product, its terms added one by one."""
+        frame = self.low.frame
+        along = frame.index()
+        total, end = frame.scalar_var(self.dtype), frame.scalar_var(self.dtype)
+        following: list[Scalar] = []
+
+        def inner() -> None:
+            u = frame.emit_load(*self.element(x, i, symbol(along)))
+            v = frame.emit_load(*self.element(y, symbol(along), j))
+            product = plain_product if self.dtype.kind == "c" else low_mul
+            following.append(self.builder.add(total, product(self.builder, u, v)))
+
+        body = self._inside(inner)
+        frame.body.append(For(along, 0, x.columns, body, carried=carries(total, self.none, following[0], end)))
+        return end
 
     def nest(self, sizes: list[DimLike], turn: Callable[[list[DimLike]], None]) -> None:
         axes = []

@@ -9,10 +9,10 @@ stand at an earlier lane. It pays where rows read the same elements, as stencils
 from __future__ import annotations
 
 from jitgraph.codegen.loops import For, If, Load, Stmt, Store, While
-from jitgraph.ir.dims import Facts, floordiv, symbol, symbols
-from jitgraph.schedule.memory import Place, apart, place_of
+from jitgraph.ir.dims import DimLike, Facts, dim_max, floordiv, split_linear, symbol, symbols
+from jitgraph.schedule.memory import Place, apart, dense, place_of
 from jitgraph.schedule.nests import Nest, nest_of
-from jitgraph.schedule.simplify import index_range
+from jitgraph.schedule.simplify import index_bounds, index_range
 from jitgraph.schedule.statements import Names, Renaming, rebuilt
 
 #: Rows side by side.
@@ -66,7 +66,10 @@ def _jammed(s: For, facts: Facts, names: Names) -> list[Stmt] | None:
         r = Renaming(names=names)
         r.set_dim(rows.symbol, symbol(rows.symbol) + k)
         body += rebuilt(nest.body, r)
-    whole = rows.lower + floordiv(rows.upper - rows.lower, JAM) * JAM
+    count = rows.upper - rows.lower
+    if not facts.is_le(0, count):
+        count = dim_max(count, 0)
+    whole = rows.lower + floordiv(count, JAM) * JAM
     main = For(lanes.symbol, lanes.lower, lanes.upper, body, 1, "vector", [], lanes.lanes, lanes.interleave)
     rest = rebuilt([For(rows.symbol, whole, rows.upper, s.body, 1, "serial")], Renaming(names=names))
     return [For(rows.symbol, rows.lower, whole, [main], JAM), *rest]
@@ -87,44 +90,36 @@ def _shares(nest: Nest) -> bool:
 
 def _independent(nest: Nest, facts: Facts) -> bool:
     accesses = [(place_of(s), isinstance(s, Store)) for s in nest.body if isinstance(s, (Load, Store))]
-    rows, lanes = (loop.symbol for loop in nest.loops)
+    rows, lanes = nest.loops
+    other = f"{lanes.symbol}."  # the lane of the later row
+    index_bounds(facts, other, lanes.lower, lanes.upper, 1)
     for a, writes in accesses:
         for b, overwrites in accesses:
             if not (writes or overwrites) or a[0].name != b[0].name:
                 continue
             for d in range(1, JAM):
-                later = _shifted(b, rows, d)
+                r = Renaming()
+                r.set_dim(rows.symbol, symbol(rows.symbol) + d)
+                r.set_dim(lanes.symbol, symbol(other))
+                later = (b[0], r.index(b[1]))
                 if apart(a, later, facts):
                     continue
-                distance = _distance(a, later, rows, lanes)
+                distance = _distance(a, later, lanes.symbol, other)
                 if distance is None or distance < 0 or (writes and not overwrites and distance):
                     return False  # a vector that straddles two just stored would wait for them
     return True
 
 
-def _shifted(place: Place, rows: str, d: int) -> Place:
-    r = Renaming()
-    r.set_dim(rows, symbol(rows) + d)
-    return place[0], r.index(place[1])
-
-
-def _distance(a: Place, b: Place, rows: str, lanes: str) -> int | None:
-    """By how many lanes an access of a later row is ahead where it meets one of an earlier row; 0 if it never does,
-    None if that is not known.
-
-    Both are seen from one row index; their lanes are free. Each axis is `row + constant`, `lane + constant`, or neither.
-    """
-    if a[0] != b[0]:
+def _distance(a: Place, b: Place, lane: str, other: str) -> int | None:
+    """How many lanes behind `lane` the lane `other` lies where two accesses meet; None if that is not known."""
+    if a[0] != b[0] or not dense(a[0]):
         return None
-    distance: int | None = None
+    found: int | None = None
     for i, j in zip(a[1], b[1], strict=True):
-        if lanes not in symbols(i) and lanes not in symbols(j):
-            gap = j - i
-            if isinstance(gap, int) and gap != 0:
-                return 0  # different rows of the buffer
+        here, there = split_linear(i, lane), split_linear(j, other)
+        if here is None or there is None or here[0] != there[0] or here[0] not in (1, -1):
             continue
-        ahead = (i - symbol(lanes)) - (j - symbol(lanes))
-        if not isinstance(ahead, int) or rows in symbols(i - symbol(lanes)):
-            return None
-        distance = ahead
-    return distance
+        ahead: DimLike = here[1] - there[1] if here[0] == 1 else there[1] - here[1]
+        if isinstance(ahead, int):
+            found = ahead
+    return found

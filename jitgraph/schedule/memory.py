@@ -22,7 +22,7 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.loops_walk import bodies
 from jitgraph.ir.dims import DimLike, Facts
-from jitgraph.schedule.simplify import index_range
+from jitgraph.schedule.simplify import index_bounds
 
 #: An element as a statement names it: the buffer as it is seen, and the index.
 Place: TypeAlias = tuple[Buffer, tuple[DimLike, ...]]
@@ -69,14 +69,17 @@ def touched(s: Stmt) -> Iterator[str]:
 
 
 def accesses(body: list[Stmt], facts: Facts) -> Iterator[Load | Store]:
-    """All loads and stores of a body; the ranges of the loops inside are recorded in `facts` on the way."""
+    """All loads and stores of a body; the ranges of the loops inside are recorded in `facts` on the way.
+
+    That these loops have turns is not: it holds for their own accesses only.
+    """
     for s in body:
         if isinstance(s, (Load, Store)):
             yield s
             continue
         if isinstance(s, For):
-            index_range(facts, s.symbol, s.lower, s.upper, s.step)
+            index_bounds(facts, s.symbol, s.lower, s.upper, s.step)
         elif isinstance(s, Reduce):
-            index_range(facts, s.symbol, 0, s.extent, 1)
+            index_bounds(facts, s.symbol, 0, s.extent, 1)
         for inner in bodies(s):
             yield from accesses(inner, facts)

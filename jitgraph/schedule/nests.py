@@ -51,6 +51,9 @@ def nest_of(s: Stmt) -> Nest | None:
         if s.role == "vector":
             if not all(isinstance(x, (Let, DimValue, Load, Store)) for x in s.body):
                 return None
+            written = {x.buffer.name for x in s.body if isinstance(x, Store)}
+            if any(isinstance(x, Load) and x.buffer.name in written for x in between):
+                return None  # at the next point it would be another value
             return Nest(loops, [*between, *s.body])
         if s.role != "serial":
             return None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from jitgraph.codegen.loops import For, Program, Stmt, While
+from jitgraph.codegen.loops import For, Function, Program, Stmt, While
 from jitgraph.codegen.loops_walk import walk
+from jitgraph.config import config
 from jitgraph.ir.dims import Facts
+from jitgraph.records import dataclass
 from jitgraph.schedule.hoist import hoist
 from jitgraph.schedule.inline import inline, used_kernels
 from jitgraph.schedule.interchange import interchange
@@ -21,34 +24,61 @@ from jitgraph.schedule.unused import without_unused
 from jitgraph.schedule.versions import versions
 
 
+@dataclass(slots=True)
+class Run:
+    """One run of the passes.
+
+    Attributes:
+        facts: what holds when the entry starts; loops add what holds inside.
+    """
+
+    kernels: Sequence[Function]
+    facts: Facts
+    names: Names
+
+
+#: What runs, in order: each makes a body of the body.
+PASSES: tuple[tuple[str, Callable[[list[Stmt], Run], list[Stmt]]], ...] = (
+    ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
+    ("hoist", lambda body, run: hoist(body)),
+    ("versions", lambda body, run: versions(body, run.facts, run.names)),
+    ("inline", lambda body, run: inline(body, run.kernels, run.names)),
+    ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
+    ("join", lambda body, run: join(body, run.facts, run.names)),
+    ("registers", lambda body, run: without_unused(registers(body, run.facts, run.names))),
+    ("swaps", lambda body, run: without_swaps(body)),
+    ("interchange", lambda body, run: interchange(body)),
+    ("jam", lambda body, run: jam(body, run.facts, run.names)),
+    ("registers", lambda body, run: registers(body, run.facts, run.names)),
+    ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
+    ("hoist", lambda body, run: hoist(body)),
+    ("settle", lambda body, run: settle(body, run.names)),
+)
+
+
 def optimise(p: Program, facts: Facts) -> Program:
     """A program with its loops made ready for the machine. One without loops of the user's is returned as it is.
 
     Args:
-        facts: what holds when the entry starts; loops add what holds inside.
+        facts: what holds when the entry starts.
     """
+    for _, made in stages(p, facts):
+        p = made
+        if config.verify:
+            from jitgraph.codegen.loops_verify import verify
+
+            verify(p)
+    return replace(p, kernels=used_kernels(p.entry, p.kernels))
+
+
+def stages(p: Program, facts: Facts) -> Iterator[tuple[str, Program]]:
+    """The program behind each pass, with the name of the pass."""
     if not has_loops(p.entry):
-        return p
-    names = Names()
-    entry = p.entry
-    entry = simplify(entry, facts)
-    entry = without_unused(entry)
-    entry = hoist(entry)
-    entry = versions(entry, facts, names)
-    entry = inline(entry, p.kernels, names)
-    entry = simplify(entry, facts)
-    entry = without_unused(entry)
-    entry = join(entry, facts, names)
-    entry = registers(entry, facts, names)
-    entry = without_swaps(without_unused(entry))
-    entry = interchange(entry)
-    entry = jam(entry, facts, names)
-    entry = registers(entry, facts, names)
-    entry = simplify(entry, facts)
-    entry = without_unused(entry)
-    entry = hoist(entry)
-    entry = settle(entry, names)
-    return replace(p, entry=entry, kernels=used_kernels(entry, p.kernels))
+        return
+    run = Run(p.kernels, facts, Names())
+    for name, apply in PASSES:
+        p = replace(p, entry=apply(p.entry, run))
+        yield name, p
 
 
 def has_loops(body: list[Stmt]) -> bool:

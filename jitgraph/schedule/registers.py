@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import (
+    Bind,
+    CallKernel,
     Carry,
     Check,
     Const,
@@ -72,6 +74,9 @@ class _Registers:
                     _forget(held, name)
                 if isinstance(s, Host):
                     held.clear()
+                elif isinstance(s, Bind):
+                    for place in [p for p in held if any(s.symbol in symbols(d) for d in p[1])]:
+                        del held[place]
                 if not isinstance(s, (Let, DimValue)):
                     pending.clear()
                 made = rebuilt([s], self.r)[0]
@@ -225,12 +230,12 @@ class _Loop:
         has_checks = has_hosts = False
         for s in walk(loop.body):
             opaque.update(touched(s))
-            has_checks |= isinstance(s, Check)
+            has_checks |= isinstance(s, (Check, CallKernel))
             has_hosts |= isinstance(s, Host)
         if has_hosts:
             return [loop]
         for s in list(loop.body):
-            if any(isinstance(x, Check) for x in walk([s])):
+            if any(isinstance(x, (Check, CallKernel)) for x in walk([s])):
                 break  # what stands behind may be out of bounds where the check fails
             if isinstance(s, Load) and s.imag is None and s.buffer.name not in opaque:
                 self.take_load(s)
@@ -272,7 +277,15 @@ class _Loop:
 
     def fixed(self, place: Place) -> bool:
         """Whether it is one place in all turns."""
-        return not any(name in self.bound for d in place[1] for name in symbols(d))
+        return not any(name in self.bound for d in (*place[1], *place[0].strides) for name in symbols(d))
+
+    def may_load(self, place: Place) -> bool:
+        """Whether an element may be read in front of the loop, which has a turn: each turn accesses it, or it exists."""
+        if any(isinstance(s, (Load, Store)) and place_of(s) == place for s in self.loop.body):
+            return True
+        return all(
+            self.facts.is_le(0, d) and self.facts.is_lt(d, n) for d, n in zip(place[1], place[0].shape, strict=True)
+        )
 
     def stores(self) -> list[Store]:
         return [x for x in self.found if isinstance(x, Store)]
@@ -291,7 +304,7 @@ class _Loop:
             return
         if not all(apart(place, place_of(x), self.facts) for x in others):
             return
-        if any(place in _inside_loops(s) for s in self.loop.body):
+        if any(place in _inside_loops(s) for s in self.loop.body) or not self.may_load(place):
             return
         dtype = dtypes.native(place[0].dtype)
         first, inner, last = (self.names.var(dtype) for _ in range(3))

@@ -357,6 +357,7 @@ class Simplifier:
         made.body = self.scoped(made.body, state)
         for p in made.parts:
             p.value = self.r.operand(p.value)
+            p.factor = None if p.factor is None else self.r.operand(p.factor)
         out.append(made)
 
     def _load(self, s: Load, out: list[Stmt]) -> None:
@@ -399,15 +400,27 @@ def learn(facts: Facts, predicate: str, a: DimLike, b: DimLike) -> None:
 
 
 def index_range(facts: Facts, name: str, lower: DimLike, upper: DimLike, step: DimLike) -> None:
-    """Record the range of a loop index, and that the loop has a turn."""
+    """Record the range of a loop index, and that the loop has a turn: what holds inside."""
+    low, high = index_bounds(facts, name, lower, upper, step)
+    trips = high - low
+    if isinstance(trips, Dim):
+        facts.assume_nonnegative(trips)
+
+
+def index_bounds(
+    facts: Facts, name: str, lower: DimLike, upper: DimLike, step: DimLike
+) -> tuple[DimLike, DimLike]:
+    """Record the range of a loop index: what holds of dims that mention it, which only the loop has.
+
+    Returns:
+        The smallest index and the largest.
+    """
     down = isinstance(step, int) and step < 0
     low, high = (upper + 1, lower) if down else (lower, upper - 1)
     for known in [d for d in facts.nonnegative if name in symbols(d)]:
         del facts.nonnegative[known]  # of another loop over a symbol of this name
     facts.bound(name, low, high)
-    trips = high - low
-    if isinstance(trips, Dim):
-        facts.assume_nonnegative(trips)
+    return low, high
 
 
 def _plain_upper(lower: DimLike, upper: DimLike, step: DimLike) -> DimLike:
@@ -479,4 +492,4 @@ def simplify(body: list[Stmt], facts: Facts) -> list[Stmt]:
     return Simplifier(facts.copy()).body(body)
 
 
-__all__ = ["FALSE", "TRUE", "Simplifier", "assigned", "decided", "index_range", "learn", "simplify"]
+__all__ = ["FALSE", "TRUE", "Simplifier", "assigned", "decided", "index_bounds", "index_range", "learn", "simplify"]

@@ -226,6 +226,8 @@ def _reduce(s: Reduce, r: Renaming) -> Stmt:
             None if p.chunk is None else r.dim(p.chunk),
             None if p.period is None else r.dim(p.period),
             p.width,
+            None if p.factor is None else r.operand(p.factor),
+            p.model,
         )
         for p in s.parts
     ]
@@ -360,6 +362,8 @@ def read(s: Stmt) -> Iterator[Operand]:
             yield p.value
             if p.init is not None:
                 yield p.init
+            if p.factor is not None:
+                yield p.factor
     elif isinstance(s, Check):
         yield s.condition
         yield from s.values

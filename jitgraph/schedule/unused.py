@@ -59,7 +59,7 @@ def _sweep(body: list[Stmt], used: set[str], names: set[str]) -> list[Stmt]:
             parts = [p for p in s.parts if p.result.name in used]
             if not parts:
                 continue
-            used |= {p.value.name for p in parts if isinstance(p.value, Var)}
+            used |= {x.name for p in parts for x in (p.value, p.factor) if isinstance(x, Var)}
             s = Reduce(s.symbol, s.extent, _sweep(s.body, used, names), parts, s.lanes)  # noqa: PLW2901
         used |= {x.name for x in read(s) if isinstance(x, Var)}
         for d in dims_of(s):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Bind, Check, Const, DimValue, For, If, Let, Merge, Operand, Stmt, Var, While
 from jitgraph.codegen.loops_walk import bodies, walk
-from jitgraph.ir.dims import Dim, DimLike, Facts, split_linear, symbols
+from jitgraph.ir.dims import Dim, DimLike, Facts, as_symbol, split_linear, symbol, symbols
 from jitgraph.records import dataclass, field
 from jitgraph.schedule.simplify import FALSE, TRUE, index_range
 from jitgraph.schedule.statements import Names, Renaming, assigned_in, bound_in, rebuilt, size
@@ -22,6 +22,8 @@ from jitgraph.schedule.statements import Names, Renaming, assigned_in, bound_in,
 LARGEST = 1500
 #: More conditions than this are not tested in front of a loop.
 MOST_TESTS = 40
+#: How large symbols may be that a test is computed from: the first that cannot overflow.
+_BITS = (48, 40, 31, 30, 28, 25, 20, 15, 10)
 
 
 @dataclass(slots=True)
@@ -33,6 +35,8 @@ class _Wish:
     #: Dims that are at least zero in all turns if it has; empty for a condition that does not change in the loop.
     least: tuple[DimLike, ...] = ()
     condition: Var | None = None
+    #: Of a branch whose other side is cold: the version with all checks takes that one.
+    cold: bool = False
 
 
 @dataclass(slots=True)
@@ -72,6 +76,7 @@ class _Versions:
         tests: dict[Dim, None] = {}
         conditions: dict[Var, bool] = {}
         granted: dict[str, Operand] = {}
+        cold: set[str] = set()
         for wish in wishes:
             needed = [d for d in wish.least if not self.facts.is_le(0, d)]
             if any(self.facts.is_lt(d, 0) for d in needed):
@@ -79,6 +84,8 @@ class _Versions:
             if len(tests) + len(conditions) >= MOST_TESTS:
                 break
             granted[wish.var] = TRUE if wish.truth else FALSE
+            if wish.cold:
+                cold.add(wish.var)
             if wish.condition is not None:
                 conditions[wish.condition] = wish.truth
             tests.update((d, None) for d in needed if isinstance(d, Dim))
@@ -86,7 +93,9 @@ class _Versions:
             return [self.inner(s)]
         if not tests and not conditions:
             return [self.inner(_with(s, granted, None))]
-        return self.branch(s, granted, _strongest(tests, self.facts), conditions)
+        strongest = _strongest(tests, self.facts)
+        limit = _limit(strongest)
+        return [self.inner(s)] if limit is None else self.branch(s, granted, strongest, limit, conditions)
 
     def inner(self, s: For | While) -> For | While:
         """The loops inside get versions of their own."""
@@ -99,8 +108,14 @@ class _Versions:
         return For(s.symbol, s.lower, s.upper, body, s.step, s.role, s.carried, s.lanes, s.interleave)
 
     def branch(
-        self, s: For | While, granted: Mapping[str, Operand], tests: Sequence[Dim], conditions: Mapping[Var, bool]
+        self,
+        s: For | While,
+        granted: Mapping[str, Operand],
+        tests: Sequence[Dim],
+        limit: int,
+        conditions: Mapping[Var, bool],
     ) -> list[Stmt]:
+        """The two versions behind their test. No symbol of `tests` may exceed `limit`, or they might overflow."""
         out: list[Stmt] = []
         holds: Operand | None = None
 
@@ -113,10 +128,20 @@ class _Versions:
             out.append(Let(both, "and_", (holds, x)))
             holds = both
 
-        for d in tests:
+        def compare(d: DimLike, predicate: str, number: int) -> None:
             value, one = self.names.var(dtypes.I64), self.names.var(dtypes.BOOL)
-            out += [DimValue(value, d), Let(one, "cmp", (value, Const(0, dtypes.I64)), "ge")]
+            out.extend([DimValue(value, d), Let(one, "cmp", (value, Const(number, dtypes.I64)), predicate)])
             also(one)
+
+        names = dict.fromkeys(name for d in tests for name in symbols(d))
+        lows = [name for name in names if not self.facts.is_le(-limit, symbol(name))]
+        highs = [name for name in names if not self.facts.is_le(symbol(name), limit)]
+        for name in lows:
+            compare(symbol(name), "ge", -limit)
+        for name in highs:
+            compare(symbol(name), "le", limit)
+        for d in tests:
+            compare(d, "ge", 0)
         for condition, truth in conditions.items():
             if truth:
                 also(condition)
@@ -125,6 +150,12 @@ class _Versions:
                 out.append(Let(flipped, "not_", (condition,)))
                 also(flipped)
         outer = self.facts.copy()
+        for name in lows:
+            if self.facts.lower.setdefault(name, -limit) != -limit:
+                self.facts.assume_nonnegative(symbol(name) + limit)
+        for name in highs:
+            if self.facts.upper.setdefault(name, limit) != limit:
+                self.facts.assume_nonnegative(limit - symbol(name))
         for d in tests:
             self.facts.assume_nonnegative(d)
         clean = self.inner(_with(s, granted, None))
@@ -160,6 +191,10 @@ class _Versions:
             elif isinstance(s, Check):
                 yield from self._wish(s.condition, True, scope, inside)
             elif isinstance(s, If):
+                if s.cold:
+                    for wish in self._wish(s.condition, True, scope, inside):
+                        wish.cold = isinstance(s.condition, Var) and wish.var == s.condition.name
+                        yield wish
                 yield from self._search(s.then, scope, inside)
                 yield from self._search(s.otherwise, scope, inside)
             elif isinstance(s, While) or (isinstance(s, For) and s.role == "serial"):
@@ -239,6 +274,25 @@ def _nonnegative(predicate: str, a: DimLike, b: DimLike, truth: bool) -> tuple[D
     if predicate == "eq":
         return b - a, a - b
     return None
+
+
+def _limit(tests: Sequence[Dim]) -> int | None:
+    """A bound on the symbols of dims, within which 64 bits hold all that is computed on the way to their values."""
+    return next((1 << bits for bits in _BITS if all(_largest(d, 1 << bits) < 1 << 62 for d in tests)), None)
+
+
+def _largest(d: DimLike, limit: int) -> int:
+    """What no part of a dim exceeds if no symbol exceeds `limit`, signs aside."""
+    if isinstance(d, int):
+        return abs(d)
+    total = 0
+    for mono, factor in d.terms:
+        product = abs(factor)
+        for atom in mono:
+            inner = max((_largest(x, limit) for x in atom.args if not isinstance(x, str)), default=limit)
+            product *= max(inner, 1)
+        total += product
+    return total
 
 
 def _strongest(tests: Mapping[Dim, None], facts: Facts) -> list[Dim]:

@@ -261,7 +261,7 @@ class Region:
         self.names[name] = Carried(name, tree, inits, [dense(t) for t in types], kept, read)
 
     def _with_kind(self, before: Any, types: list[TensorType | None]) -> tuple[TreeDef | None, list[TensorType | None]]:
-        """The structure of a scalar that is of one type before a loop and of another behind a turn, if one holds both."""
+        """The structure of a scalar of one type before a loop and of another behind a turn, if some type holds both."""
         t = types[0]
         have = None if is_spoiled(before) or not is_value(before) else carried_type(before)
         joined = None if t is None or have is None or len(types) > 1 else join_kinds(have, t)
@@ -601,6 +601,9 @@ class Region:
                 lies = t.kind == "array" and have is not None and not same_layout(t, have) and have.layout.is_dense
                 if lies and carried.read and carried.tree is None and self._may_peel():
                     raise Changed(carried.name, t, x)  # from the second turn on it may lie in memory as here
+                narrower = joined == t and have is not None and t.is_python and have.is_python and carried.tree is None
+                if narrower and self._may_peel():
+                    raise Changed(carried.name, t, x)  # a float before the loop, an int from the first turn on
                 if joined != t:
                     carried.types[k] = joined
                     fits = False
@@ -609,7 +612,7 @@ class Region:
         return fits
 
     def _with_kind_of(self, carried: Carried, end: TensorType | None) -> bool:
-        """Carry a scalar that no turn reads with a bool that says whether there was one, if its types tell; else False."""
+        """Carry a scalar that no turn reads with a bool that says whether there was one, if its types differ so."""
         before = self.before.get(carried.name)
         if carried.tree is not None or end is None or self._with_kind(before, [end])[0] is None:
             return False

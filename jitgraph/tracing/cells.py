@@ -45,7 +45,7 @@ class Cell:
     """One attribute or item.
 
     Attributes:
-        holder: a list, a dict, the `__dict__` of an object, the record of an attribute from outside, or a closure's cell.
+        holder: a list, a dict, the `__dict__` of an object, the record of an attribute from outside, or a cell.
         key: which item of it.
         text: what the user calls it.
         record: of an attribute from outside: its key in `Outside.attributes`.

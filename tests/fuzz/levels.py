@@ -1,4 +1,5 @@
-"""A program at every level: NumPy, the captured graph, the graph behind the passes, the loops, machine code.
+"""A program at every level: NumPy, the captured graph, the graph behind the passes, the loops, the loops behind their
+passes (`schedule`), machine code.
 
 `check` compares each level with eager NumPy. The interpreted levels are compared by values, dtypes, shapes and kinds;
 machine code, called as users call it, in everything.
@@ -6,6 +7,7 @@ machine code, called as users call it, in everything.
 
 from __future__ import annotations
 
+import itertools
 import signal
 import time
 import traceback
@@ -21,13 +23,18 @@ import jitgraph as jg
 from jitgraph import errors
 from jitgraph.codegen.interface import interface_of
 from jitgraph.codegen.interpret import CheckFailed, run_program
+from jitgraph.codegen.loops import Program
+from jitgraph.codegen.loops_verify import verify
+from jitgraph.codegen.lower import lower
 from jitgraph.compiler import Stages
+from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.interpret import Deoptimise, exception_of, interpret
 from jitgraph.ir.parser import parse
 from jitgraph.ir.printer import print_graph
 from jitgraph.passes.pipeline import PASSES, run_pipeline
 from jitgraph.runtime import table
+from jitgraph.schedule import pipeline as schedule
 from jitgraph.specialise import Specialisation
 from jitgraph.tracing.capture import call_key
 from tests.fuzz.compare import Outcome, difference, layout_difference, run, value_difference
@@ -37,7 +44,7 @@ from tests.loop_programs import copied
 #: Names of functions whose zeros have no promised sign.
 _FREE_ZERO = ("max", "min", "clip")
 _SHRINK_SECONDS, _INTERPRET_SECONDS = 3, 4
-LEVELS = ("graph", "passes", "loops", "machine code")
+LEVELS = ("graph", "passes", "loops", "schedule", "machine code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,7 @@ class Difference:
     """A fault.
 
     Attributes:
-        stage: "capture", a pass, "loops", "machine code" or "text" (printer or parser).
+        stage: "capture", a pass, "loops", a pass of the schedule, "machine code" or "text" (printer or parser).
     """
 
     program: Fuzzed
@@ -107,6 +114,7 @@ class Levels:
         self.hosts = {k: s.call for k, s in enumerate(self.graph.sites) if s.call is not None}
         end = self.graph.body.terminator
         self.mutates: tuple[int, ...] = end.attrs.get("mutates", ())
+        self.plain: Program | None = None
 
     def of_graph(self, graph: Graph, args: list[Any]) -> list[Any]:
         """The fresh results; `args` get their last values."""
@@ -123,7 +131,15 @@ class Levels:
         return self.of_graph(self.stages.final(), args)
 
     def loops(self, args: list[Any]) -> list[Any]:
-        final, program = self.stages.final(), self.stages.program()
+        if self.plain is None:
+            self.plain = lower(self.stages.final().clone())
+        return self.of_loops(self.plain, args)
+
+    def schedule(self, args: list[Any]) -> list[Any]:
+        return self.of_loops(self.stages.program(), args)
+
+    def of_loops(self, program: Program, args: list[Any]) -> list[Any]:
+        final = self.stages.final()
         end = final.body.terminator
         types = [v.type for v in end.operands[: len(end.operands) - len(self.mutates)]]
         interface = interface_of(program, len(final.args), types)
@@ -138,7 +154,7 @@ class Levels:
     def outcome(self, level: str, arguments: list[Any]) -> Outcome | None:
         """What a call gives at a level; None if it is to run in plain Python."""
         args = self.specialisation.trace.arguments(arguments)
-        make = {"graph": self.captured, "passes": self.final, "loops": self.loops}[level]
+        make = {"graph": self.captured, "passes": self.final, "loops": self.loops, "schedule": self.schedule}[level]
         try:
             with np.errstate(all="ignore"):
                 results = self.specialisation._result(make(args), args, (tuple(arguments), {}))
@@ -199,7 +215,7 @@ def check(program: Fuzzed, counts: Counts | None = None) -> Difference | None:
                 return Difference(program, call, _shown(what, expected, found), "capture")
             continue
         levels = known.setdefault(id(served), Levels(served))
-        for level in LEVELS[:3]:
+        for level in LEVELS[:-1]:
             try:
                 with limited(_INTERPRET_SECONDS):
                     outcome = levels.outcome(level, program.make(call))
@@ -212,11 +228,8 @@ def check(program: Fuzzed, counts: Counts | None = None) -> Difference | None:
             counts.levels[level] += 1
             other = difference(given, expected, outcome, free_zero=free_zero, memory=False)
             if other:
-                stage = (
-                    _pass_to_blame(levels, program, call)
-                    if level == "passes"
-                    else {"graph": "capture"}.get(level, level)
-                )
+                blame = {"passes": _pass_to_blame, "schedule": _loop_pass_to_blame}.get(level)
+                stage = blame(levels, program, call) if blame else {"graph": "capture"}.get(level, level)
                 return Difference(program, call, _shown(other, expected, outcome), stage)
         counts.levels["machine code"] += 1
         if what:
@@ -266,6 +279,34 @@ def _pass_to_blame(levels: Levels, program: Fuzzed, call: int) -> str:
         if not _alike(wanted, result(graph)):
             return p.name
     return "passes"
+
+
+def _loop_pass_to_blame(levels: Levels, program: Fuzzed, call: int) -> str:
+    """The first pass of the schedule behind which the loops give other results than before."""
+
+    def result(made: Program) -> Any:
+        args = levels.specialisation.trace.arguments(program.make(call))
+        try:
+            return [*levels.of_loops(made, args), *(args[k] for k in levels.mutates)]
+        except Exception as e:  # noqa: BLE001 - any exception is an outcome
+            return e
+
+    graph = levels.stages.final()
+    wanted = result(lower(graph.clone()))
+    for k, (name, _) in enumerate(schedule.PASSES):
+
+        def some(p: Program, facts: Facts, last: int = k) -> Program:
+            for _, p in itertools.islice(schedule.stages(p, facts), last + 1):
+                verify(p)
+            return p
+
+        try:
+            made = lower(graph.clone(), some)
+        except Exception as e:  # noqa: BLE001
+            return f"schedule: {name} ({type(e).__name__}: {e})"
+        if not _alike(wanted, result(made)):
+            return f"schedule: {name}"
+    return "schedule"
 
 
 def _alike(a: Any, b: Any) -> bool:

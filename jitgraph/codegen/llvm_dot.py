@@ -1,0 +1,170 @@
+"""Dot products in BLAS's order (`dots.ORDERS`), with the operands computed in place.
+
+Contiguous: wide vectors hold all accumulators. Strided: scalars, or inside a vector loop one sum for each of its lanes.
+Parts of one `Reduce` run side by side and share what the body loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitgraph.codegen.assembler import V
+from jitgraph.codegen.dots import ORDERS, DotOrder
+from jitgraph.codegen.llvm_control import VectorBody
+from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Level
+from jitgraph.codegen.loops import Part, Reduce, Stmt
+from jitgraph.codegen.loops_walk import summarize
+
+_ZERO = V("0", I64)
+_TAIL = 16  # elements that a turn of the contiguous order's vectors takes
+_GROUP = 4  # products that a turn of the strided order takes
+
+#: What a turn of a loop makes of the sums so far: index of its first element, sums, and the loop.
+_Turn = Callable[[V, list[V], Level], list[V]]
+
+
+def emit_dot(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
+    """Parts of one order."""
+    order = ORDERS[parts[0].model]
+    f.hoist_loads = None  # the loops may not run: nothing may be read in front of them
+    with f.a.strict():
+        (_strided if order.strided else _contiguous)(f, s, body, parts, order)
+
+
+def _number(value: int) -> V:
+    return V(str(value), I64)
+
+
+def _loop(f: FunctionEmitter, s: Reduce, lower: V, upper: V, step: int, sums: list[V], turn: _Turn) -> list[V]:
+    """for at in range(lower, upper, step): sums = turn(at, sums)."""
+    a = f.a
+    before, start, loop, done = a.block, *(a.fresh_label(name) for name in ("dot", "dot.loop", "dot.done"))
+    a.condbr(a.icmp("slt", lower, upper), start, done)
+    a.label(start)
+    level = f.open_level(s)
+    preheader = a.block
+    a.label(loop)
+    at = a.phi([(lower, preheader)])
+    now = [a.phi([(x, preheader)]) for x in sums]
+    f.chain = level.chain = [{}]
+    nexts = turn(at, now, level)
+    following = a.add(at, _number(step))
+    latch = a.block
+    a.add_incoming(at, following, latch)
+    for x, value in zip(now, nexts, strict=True):
+        a.add_incoming(x, value, latch)
+    a.condbr(a.icmp("slt", following, upper), loop, done)
+    f.close_level()
+    a.label(done)
+    return [a.phi([(x, before), (value, latch)]) for x, value in zip(sums, nexts, strict=True)]
+
+
+def _operands(f: FunctionEmitter, p: Part) -> tuple[V, V]:
+    assert p.factor is not None
+    return f.wide(f.operand(p.value)), f.wide(f.operand(p.factor))
+
+
+def _one_by_one(
+    f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part], order: DotOrder
+) -> Callable[[V, list[V], Level], list[V]]:
+    """The turn of the loop over the last elements."""
+
+    def turn(at: V, sums: list[V], _: Level) -> list[V]:
+        f.bind(s.symbol, at)
+        f.statements(body)
+        return [_add_product(f, order, p, total) for p, total in zip(parts, sums, strict=True)]
+
+    return turn
+
+
+def _add_product(f: FunctionEmitter, order: DotOrder, p: Part, total: V) -> V:
+    x, y = _operands(f, p)
+    a = f.a
+    return a.fma(x, y, total) if order.fused_rest else a.fadd(total, a.fmul(x, y))
+
+
+# --- strided --------------------------------------------------------------------------------------------------------
+
+
+def _strided(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part], order: DotOrder) -> None:
+    a = f.a
+    extent = f.dim(s.extent)
+    zeros = [f.wide(a.const(0.0, TYPES[p.value.dtype])) for p in parts]
+    whole = a.and_(extent, _number(-_GROUP))
+
+    def group(at: V, sums: list[V], _: Level) -> list[V]:
+        products: list[list[V]] = []
+        for k in range(_GROUP):
+            f.bind(s.symbol, a.add(at, _number(k)) if k else at)
+            f.statements(body)
+            products.append([a.fmul(*_operands(f, p)) for p in parts])
+        nexts: list[V] = []
+        for k, (first, second) in enumerate(zip(sums[::2], sums[1::2], strict=True)):
+            m = [product[k] for product in products]
+            nexts += [a.fadd(first, a.fadd(m[0], m[2])), a.fadd(second, a.fadd(m[1], m[3]))]
+        return nexts
+
+    sums = _loop(f, s, _ZERO, whole, _GROUP, [x for x in zeros for _ in range(2)], group)
+    firsts = _loop(f, s, whole, extent, 1, sums[::2], _one_by_one(f, s, body, parts, order))
+    for p, first, second in zip(parts, firsts, sums[1::2], strict=True):
+        f.values[p.result.name] = a.fadd(first, second)
+
+
+# --- contiguous -----------------------------------------------------------------------------------------------------
+
+
+def _contiguous(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part], order: DotOrder) -> None:
+    a = f.a
+    extent = f.dim(s.extent)
+    whole = a.and_(extent, _number(-_TAIL))
+    summary = summarize(body)
+    types = [TYPES[p.value.dtype] for p in parts]
+
+    def vectors(lanes: int, lower: V, upper: V, sums: list[V]) -> list[V]:
+        def turn(at: V, sums: list[V], level: Level) -> list[V]:
+            vector = VectorBody(f, s.symbol, lanes, body, summary)
+            vector.at(at, None, level)
+            f.hoist_loads = None
+            f.statements(body)
+            nexts = [a.fma(*_operands(f, p), total) for p, total in zip(parts, sums, strict=True)]
+            vector.leave()
+            return nexts
+
+        return _loop(f, s, lower, upper, lanes, sums, turn)
+
+    zeros = [a.const(0.0, ty) for ty in types]
+    before, some, rest = a.block, a.fresh_label("dot.vectors"), a.fresh_label("dot.rest")
+    a.condbr(a.icmp("ne", whole, _ZERO), some, rest)
+    a.label(some)
+    lower = _ZERO
+    sums = [a.const(0.0, ty, _TAIL) for ty in types]
+    if order.wide:
+        wide = a.and_(extent, _number(-2 * _TAIL))
+        sums = vectors(2 * _TAIL, _ZERO, wide, [a.const(0.0, ty, 2 * _TAIL) for ty in types])
+        low = [8 * (k // 4) + k % 4 for k in range(_TAIL)]
+        sums = [a.fadd(a.shuffle(x, None, low), a.shuffle(x, None, [k + 4 for k in low])) for x in sums]
+        lower = wide
+    sums = vectors(_TAIL, lower, whole, sums)
+    totals = [_folded(f, order, x) for x in sums]
+    after = a.block
+    a.br(rest)
+    a.label(rest)
+    starts = [a.phi([(zero, before), (total, after)]) for zero, total in zip(zeros, totals, strict=True)]
+    ends = _loop(f, s, whole, extent, 1, starts, _one_by_one(f, s, body, parts, order))
+    for p, end in zip(parts, ends, strict=True):
+        f.values[p.result.name] = end
+
+
+def _folded(f: FunctionEmitter, order: DotOrder, x: V) -> V:
+    """The sum of four accumulators of four lanes."""
+    a = f.a
+    if order.halves_first:
+        low = [4 * (k // 2) + k % 2 for k in range(8)]
+        x = a.fadd(a.shuffle(x, None, low), a.shuffle(x, None, [k + 2 for k in low]))
+        one, two, three, four = (a.slice_lanes(x, at, 2) for at in range(0, 8, 2))
+        x = a.fadd(a.fadd(one, two), a.fadd(three, four))
+    else:
+        one, two, three, four = (a.slice_lanes(x, at, 4) for at in range(0, 16, 4))
+        x = a.fadd(a.fadd(a.fadd(one, two), three), four)
+        x = a.fadd(a.slice_lanes(x, 0, 2), a.slice_lanes(x, 2, 2))
+    return a.fadd(a.extract(x, 0), a.extract(x, 1))

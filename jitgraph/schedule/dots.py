@@ -1,0 +1,141 @@
+"""Dot products in loops: calls of BLAS become reductions in BLAS's order, which loops can be built around.
+
+    v = library cblas_ddot(n, &A[i, 0], 1, &B[0, j], m)
+    =>  if n <= 10000 { reduce k in range(n) (v = dot of A[i, k], B[k, j]) } else cold { the call }
+
+Longer ones BLAS may share among threads. The order depends on whether both vectors are contiguous, so their steps have
+to be known to be one, or not to be. Which order it is follows from the name of the core (`runtime.dot_core`).
+"""
+
+from __future__ import annotations
+
+from jitgraph import dtypes
+from jitgraph.codegen.dots import ORDERS
+from jitgraph.codegen.loops import (
+    Address,
+    Buffer,
+    Const,
+    DimValue,
+    For,
+    If,
+    Let,
+    Library,
+    Load,
+    Merge,
+    Part,
+    Reduce,
+    Stmt,
+    While,
+)
+from jitgraph.ir.dims import DimLike, Facts, symbol
+from jitgraph.schedule.simplify import Simplifier, index_range
+from jitgraph.schedule.statements import Names, assigned
+
+#: Up to this length BLAS adds in one thread.
+LONGEST = 10_000
+
+
+def dots(body: list[Stmt], core: str, facts: Facts, names: Names) -> list[Stmt]:
+    """A body whose loops compute dot products themselves; `core` is "" where BLAS's order is not known."""
+    return _Dots(core, facts.copy(), names).body(body, inside=False) if core else body
+
+
+class _Dots:
+    def __init__(self, core: str, facts: Facts, names: Names) -> None:
+        self.core, self.facts, self.names = core, facts, names
+        self.reader = Simplifier(facts)  # reads what conditions mean
+
+    def body(self, body: list[Stmt], *, inside: bool) -> list[Stmt]:
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, Library) and inside and s.name == "cblas_ddot":
+                out += self.product(s)
+            elif isinstance(s, For) and s.role == "serial":
+                with_range = self.facts.copy()
+                index_range(with_range, s.symbol, s.lower, s.upper, s.step)
+                inner = self.under(with_range, s.body)
+                out.append(For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave))
+            elif isinstance(s, While):
+                test = self.body(s.test, inside=True)
+                out.append(While(test, s.condition, self.body(s.body, inside=True), s.carried))
+            elif isinstance(s, If):
+                then, otherwise = (self.side(s, side, inside=inside) for side in (True, False))
+                out.append(If(s.condition, then, otherwise, s.merges, s.cold))
+            else:
+                self.learn(s)
+                out.append(s)
+        return out
+
+    def under(self, facts: Facts, body: list[Stmt]) -> list[Stmt]:
+        outer, self.facts = self.facts, facts
+        made = self.body(body, inside=True)
+        self.facts = outer
+        return made
+
+    def side(self, s: If, truth: bool, *, inside: bool) -> list[Stmt]:
+        if s.cold and not truth:
+            return s.otherwise
+        outer, self.facts = self.facts, self.facts.copy()
+        self.reader.state.facts = self.facts
+        self.reader.assume(s.condition, truth)
+        made = self.body(s.then if truth else s.otherwise, inside=inside)
+        self.facts = self.reader.state.facts = outer
+        return made
+
+    def learn(self, s: Stmt) -> None:
+        if isinstance(s, DimValue):
+            self.reader.state.dims[s.var.name] = s.dim
+        elif isinstance(s, Let) and s.var.dtype == dtypes.BOOL:
+            self.reader.meaning[s.var.name] = s
+
+    def product(self, s: Library) -> list[Stmt]:
+        n, x, step_x, y, step_y = s.args
+        assert isinstance(x, Address)
+        assert isinstance(y, Address)
+        model = self.model(step_x, step_y)  # type: ignore[arg-type]  # dims, as lowering writes them
+        if model is None or isinstance(n, (Const, Address)) or s.result is None:
+            return [s]
+        length: DimLike = n  # type: ignore[assignment]
+        short = self.facts.is_le(length, LONGEST)
+        result = s.result if short else self.names.var(dtypes.F64)
+        made = self.reduction(length, (x, y), (step_x, step_y), result, model)  # type: ignore[arg-type]
+        if short:
+            return [made]
+        count, fits, called = self.names.var(dtypes.I64), self.names.var(dtypes.BOOL), self.names.var(dtypes.F64)
+        return [
+            DimValue(count, length),
+            Let(fits, "cmp", (count, Const(LONGEST, dtypes.I64)), "le"),
+            If(fits, [made], [Library(s.name, s.args, called)], [Merge(s.result, result, called)], cold=True),
+        ]
+
+    def model(self, *steps: DimLike) -> str | None:
+        """The order for vectors with these steps in elements; None where that is not known."""
+        if all(step == 1 for step in steps):
+            name = self.core
+        elif any(self.facts.is_ne(step, 1) for step in steps):
+            name = f"{self.core}.strided"
+        else:
+            return None
+        return name if name in ORDERS else None
+
+    def reduction(
+        self, n: DimLike, vectors: tuple[Address, Address], steps: tuple[DimLike, DimLike], result: object, model: str
+    ) -> Reduce:
+        index = self.names.symbol()
+        body: list[Stmt] = []
+        for at, step in zip(vectors, steps, strict=True):
+            body.append(Load(self.names.var(dtypes.F64), *_element(at, step, symbol(index))))
+        x, y = (v for s in body for v in assigned(s))
+        return Reduce(index, n, body, [Part(result, "sum", "dot", x, factor=y, model=model)])  # type: ignore[arg-type]
+
+
+def _element(at: Address, step: DimLike, k: DimLike) -> tuple[Buffer, tuple[DimLike, ...]]:
+    """Element `k` of a vector: along an axis of its buffer if there is one with this step, else along a further axis."""
+    b, stride = at.buffer, step * at.buffer.dtype.itemsize
+    for axis in range(len(b.shape) - 1, -1, -1):
+        if b.strides[axis] == stride:
+            return b, (*at.index[:axis], at.index[axis] + k, *at.index[axis + 1 :])
+    return Buffer(b.name, b.dtype, (*b.shape, 1), (*b.strides, stride)), (*at.index, k)
+
+
+__all__ = ["LONGEST", "dots"]
