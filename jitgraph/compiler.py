@@ -10,6 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -44,6 +45,15 @@ def apply_options(graph: Graph, options: CodeOptions) -> None:
         from jitgraph.passes.numpy_functions import numpy_functions
 
         numpy_functions(graph, bounded=bounded)
+
+
+def dot_core(graph: Graph) -> str:
+    """The order in which this process's BLAS adds up dot products, if the graph may have one in a loop."""
+    if not any(op.name == "matmul" for op in graph.walk()):
+        return ""
+    from jitgraph.runtime.dot_core import core
+
+    return core()
 
 
 class Backend(NamedTuple):
@@ -129,7 +139,8 @@ class Stages:
 
     def program(self) -> Program:
         if self._program is None:
-            self._program = generator().lower.lower(self.final(), generator().schedule.optimise)
+            optimise = partial(generator().schedule.optimise, core=dot_core(self.captured))
+            self._program = generator().lower.lower(self.final(), optimise)
         return self._program
 
     def llvm(self) -> str:
@@ -170,7 +181,7 @@ def compile_graph(graph: Graph) -> Compiled:
     tools = backend()
     target = host()
     start = time.perf_counter()
-    key = digest(print_graph(graph, loc=False), target.key, tools.llvm_version)
+    key = digest(print_graph(graph, loc=False), f"{target.key};{dot_core(graph)}", tools.llvm_version)
     times = {"key": 1e3 * (time.perf_counter() - start)}
     with _codes_lock:
         known = _codes.get(key)

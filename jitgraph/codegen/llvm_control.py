@@ -1,4 +1,4 @@
-"""`For`, `While`, `If`, `Check`: rotated loops with phis, jumps; in vector loops masks where the lanes go different ways.
+"""`For`, `While`, `If`, `Check`: rotated loops with phis, jumps; in vector loops masks where lanes go different ways.
 
 A vector loop runs whole vectors, then the rest once under a mask. A large body is emitted once only, always under the
 mask: there the mask costs nothing beside the work.
@@ -333,7 +333,7 @@ def emit_if(f: FunctionEmitter, s: If) -> None:
 
 
 def _ways(f: FunctionEmitter, s: If) -> list[tuple[int, If]]:
-    """Branches, one in the other, that ask for one integer after another, with these; [] if there are fewer than two."""
+    """Branches, one in the other, that ask for one integer after another, with these; [] if fewer than two."""
     ways: list[tuple[int, If]] = []
     at: Stmt | None = s if f.lanes == 1 else None
     while isinstance(at, If) and isinstance(at.condition, Var):

@@ -7,6 +7,7 @@ between lanes, a gather or scatter.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -67,17 +68,21 @@ def _strided(f: FunctionEmitter, buffer: Buffer, first: V, step: DimLike) -> V:
     return a.gep(first, offsets, "i8")
 
 
+def _steps(f: FunctionEmitter, step: DimLike, count: int) -> V:
+    return f.a.mul(f.dim(step), V(str(count), I64))
+
+
 def _lane_pointers(f: FunctionEmitter, pointer: V, step: DimLike) -> list[V]:
     """The address of each lane's element: plain loads and stores are quicker than a gather or scatter of as many."""
     a = f.a
     if isinstance(step, int):
         return [a.gep(pointer, lane * step, "i8") for lane in range(f.lanes)]
     depth = f.depth_of(step)
-    distances = [f.remember(("step", step, k), depth, lambda k=k: a.mul(f.dim(step), V(str(k), I64))) for k in range(8)]
+    distances = [f.remember(("step", step, k), depth, partial(_steps, f, step, k)) for k in range(8)]
     found = []
     for lane in range(f.lanes):
         if lane and lane % 8 == 0:
-            eight = f.remember(("step", step, 8), depth, lambda: a.mul(f.dim(step), V("8", I64)))
+            eight = f.remember(("step", step, 8), depth, partial(_steps, f, step, 8))
             pointer = a.gep(pointer, eight, "i8")
         found.append(a.gep(pointer, distances[lane % 8], "i8") if lane % 8 else pointer)
     return found
@@ -201,9 +206,9 @@ def emit_store_pair(f: FunctionEmitter, s: Store) -> None:
         return
     if how in ("gather", "uniform"):
         mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
-        places = f.wide(pointer)
-        a.scatter(real, places, mask, align=ALIGN)
-        a.scatter(imag, _next(f, places, part), mask, align=ALIGN)
+        pointers = f.wide(pointer)
+        a.scatter(real, pointers, mask, align=ALIGN)
+        a.scatter(imag, _next(f, pointers, part), mask, align=ALIGN)
         return
     lanes = range(f.lanes) if how == "vector" else range(f.lanes - 1, -1, -1)
     both = a.shuffle(real, imag, [at for k in lanes for at in (k, k + f.lanes)])

@@ -28,6 +28,7 @@ from jitgraph.codegen.loops import (
     Library,
     Merge,
     Operand,
+    Pair,
     Stmt,
 )
 from jitgraph.codegen.lower_nest import Axis, affine, loops_over
@@ -170,12 +171,21 @@ class _Product:
         n = a.type.shape[0]
         x = self._matrix(self.a, a, [], 1, n, vector_row=True)
         y = self._matrix(self.b, b, [], n, 1, vector_row=False)
-        positive = self._vectors(x, y)
-        if isinstance(positive, bool):
-            return self.dot_value(x, y) if positive else self.sum_value(x, y, 0, 0)
         found: list[Operand] = []
+
+        def by_turns() -> None:
+            total = self.sum_value(x, y, 0, 0)
+            assert not isinstance(total, Pair)
+            found.append(total)
+
+        positive = self._vectors(x, y)
+        if positive is True:
+            return self.dot_value(x, y)
+        if positive is False:
+            by_turns()
+            return found[0]
         then = self._inside(lambda: found.append(self.dot_value(x, y)))
-        otherwise = self._inside(lambda: found.append(self.sum_value(x, y, 0, 0)))
+        otherwise = self._inside(by_turns)
         result = self.low.frame.var(self.dtype)
         self.low.frame.body.append(If(positive, then, otherwise, [Merge(result, *found)]))
         return result

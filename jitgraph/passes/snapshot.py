@@ -98,4 +98,5 @@ def _copy(b: Builder, value: Value) -> Value:
     row = b.view(found.base, map=IndexMap(shape, m.axes))
     copied = b.emit(REGISTRY["copy"], (row,), (row.type.with_shape(shape),), attrs).result
     back = tuple(AxisMap(0, 1, k) if k in named else AxisMap(0) for k in range(len(shape)))
-    return b.view(copied, map=IndexMap(m.shape, back))
+    spread: Value = b.view(copied, map=IndexMap(m.shape, back))
+    return spread

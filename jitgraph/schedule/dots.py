@@ -3,14 +3,13 @@
     v = library cblas_ddot(n, &A[i, 0], 1, &B[0, j], m)
     =>  if n <= 10000 { reduce k in range(n) (v = dot of A[i, k], B[k, j]) } else cold { the call }
 
-Longer ones BLAS may share among threads. The order depends on whether both vectors are contiguous, so their steps have
-to be known to be one, or not to be. Which order it is follows from the name of the core (`runtime.dot_core`).
+Longer ones BLAS may share among threads. The order depends on whether both vectors are contiguous: where a step is not
+known to be one, it has to be more. Which order it is follows from the name of the core (`runtime.dot_core`).
 """
 
 from __future__ import annotations
 
 from jitgraph import dtypes
-from jitgraph.codegen.dots import ORDERS
 from jitgraph.codegen.loops import (
     Address,
     Buffer,
@@ -22,9 +21,11 @@ from jitgraph.codegen.loops import (
     Library,
     Load,
     Merge,
+    Operand,
     Part,
     Reduce,
     Stmt,
+    Var,
     While,
 )
 from jitgraph.ir.dims import DimLike, Facts, symbol
@@ -92,41 +93,47 @@ class _Dots:
         n, x, step_x, y, step_y = s.args
         assert isinstance(x, Address)
         assert isinstance(y, Address)
-        model = self.model(step_x, step_y)  # type: ignore[arg-type]  # dims, as lowering writes them
-        if model is None or isinstance(n, (Const, Address)) or s.result is None:
+        if s.result is None or any(isinstance(d, (Var, Const, Address)) for d in (n, step_x, step_y)):
             return [s]
         length: DimLike = n  # type: ignore[assignment]
-        short = self.facts.is_le(length, LONGEST)
-        result = s.result if short else self.names.var(dtypes.F64)
-        made = self.reduction(length, (x, y), (step_x, step_y), result, model)  # type: ignore[arg-type]
-        if short:
+        steps: tuple[DimLike, DimLike] = (step_x, step_y)  # type: ignore[assignment]
+        contiguous = all(step == 1 for step in steps)
+        model = self.core if contiguous else f"{self.core}.strided"
+        tests: list[tuple[DimLike, str, int]] = []
+        if not self.facts.is_le(length, LONGEST):
+            tests.append((length, "le", LONGEST))
+        if not contiguous and not any(self.facts.is_le(2, step) for step in steps):
+            tests.append((next(step for step in steps[::-1] if step != 1), "ge", 2))
+        result = self.names.var(dtypes.F64) if tests else s.result
+        made = self.reduction(length, (x, y), steps, result, model)
+        if not tests:
             return [made]
-        count, fits, called = self.names.var(dtypes.I64), self.names.var(dtypes.BOOL), self.names.var(dtypes.F64)
+        out: list[Stmt] = []
+        holds: Operand | None = None
+        for d, predicate, number in tests:
+            value, one = self.names.var(dtypes.I64), self.names.var(dtypes.BOOL)
+            out += [DimValue(value, d), Let(one, "cmp", (value, Const(number, dtypes.I64)), predicate)]
+            if holds is not None:
+                both = self.names.var(dtypes.BOOL)
+                out.append(Let(both, "and_", (holds, one)))
+                one = both
+            holds = one
+        called = self.names.var(dtypes.F64)
+        assert holds is not None
         return [
-            DimValue(count, length),
-            Let(fits, "cmp", (count, Const(LONGEST, dtypes.I64)), "le"),
-            If(fits, [made], [Library(s.name, s.args, called)], [Merge(s.result, result, called)], cold=True),
+            *out,
+            If(holds, [made], [Library(s.name, s.args, called)], [Merge(s.result, result, called)], cold=True),
         ]
 
-    def model(self, *steps: DimLike) -> str | None:
-        """The order for vectors with these steps in elements; None where that is not known."""
-        if all(step == 1 for step in steps):
-            name = self.core
-        elif any(self.facts.is_ne(step, 1) for step in steps):
-            name = f"{self.core}.strided"
-        else:
-            return None
-        return name if name in ORDERS else None
-
     def reduction(
-        self, n: DimLike, vectors: tuple[Address, Address], steps: tuple[DimLike, DimLike], result: object, model: str
+        self, n: DimLike, vectors: tuple[Address, Address], steps: tuple[DimLike, DimLike], result: Var, model: str
     ) -> Reduce:
         index = self.names.symbol()
         body: list[Stmt] = []
         for at, step in zip(vectors, steps, strict=True):
             body.append(Load(self.names.var(dtypes.F64), *_element(at, step, symbol(index))))
         x, y = (v for s in body for v in assigned(s))
-        return Reduce(index, n, body, [Part(result, "sum", "dot", x, factor=y, model=model)])  # type: ignore[arg-type]
+        return Reduce(index, n, body, [Part(result, "sum", "dot", x, factor=y, model=model)])
 
 
 def _element(at: Address, step: DimLike, k: DimLike) -> tuple[Buffer, tuple[DimLike, ...]]:

@@ -39,9 +39,7 @@ def _moved(s: For | While | If) -> list[Stmt]:
     return [*taken, For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)]
 
 
-def _take(
-    body: list[Stmt], taken: list[Stmt], changed: set[str], names: set[str]
-) -> list[Stmt]:
+def _take(body: list[Stmt], taken: list[Stmt], changed: set[str], names: set[str]) -> list[Stmt]:
     """What stays of a body; what does not depend on the loop is appended to `taken`. Straight-line code only: arms of
     branches keep what they compute, which another turn may not need.
     """

@@ -30,7 +30,9 @@ def interchange(body: list[Stmt]) -> list[Stmt]:
 
 def _interchanged(s: Stmt) -> Stmt:
     if isinstance(s, If):
-        return If(s.condition, interchange(s.then), s.otherwise if s.cold else interchange(s.otherwise), s.merges, s.cold)
+        return If(
+            s.condition, interchange(s.then), s.otherwise if s.cold else interchange(s.otherwise), s.merges, s.cold
+        )
     if isinstance(s, While):
         return While(s.test, s.condition, interchange(s.body), s.carried)
     if not isinstance(s, For) or s.role != "serial":

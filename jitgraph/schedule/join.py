@@ -3,15 +3,16 @@
     for i: b[i] = f(a[i - 1], a[i])          for i: {b[i] = f(a[i - 1], a[i]); c[i - 1] = g(b[i - 1], b[i])}
     for i: c[i] = g(b[i], b[i + 1])          (and what is left of either range, alone)
 
-All of the first loop ran before the second. In the joined loop turn x1 of the first stands before turn x2 of the second
-if x1 <= x2 + shift, so that must hold for each two accesses to one element of which one writes. Indices are affine, so
-their distance x1 - x2 is a constant for each pair, or they never meet, or the loops stay apart. The shift is the largest
-distance. For loops over lanes the same holds: the statements of a vector run one after the other.
+All of the first loop ran before the second. In the joined loop turn x1 of the first stands before turn x2 of the
+second if x1 <= x2 + shift, so that must hold for each two accesses to one element of which one writes. Indices are
+affine, so their distance x1 - x2 is a constant for each pair, or they never meet, or the loops stay apart. The shift is
+the largest distance. For loops over lanes the same holds: the statements of a vector run one after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from jitgraph.codegen.loops import Carry, DimValue, For, If, Let, Load, Stmt, Store, Var, While
 from jitgraph.codegen.loops_walk import walk
@@ -163,7 +164,7 @@ class _Joiner:
         x, tail = first.symbol, parts[at]
         r = Renaming()
         r.set_dim(tail.symbol, symbol(x) - shift)
-        role = "vector" if first.role == second.role == "vector" else "serial"
+        role: Literal["serial", "vector"] = "vector" if first.role == second.role == "vector" else "serial"
         body = [*first.body, *rebuilt(tail.body, r)]
         carried = [Carry(c.inner, c.init, r.operand(c.next), c.result) for c in tail.carried]
         out += parts[:at]
@@ -181,9 +182,7 @@ class _Joiner:
             part = For(s.symbol, lower, upper, s.body, 1, s.role, s.carried, s.lanes, s.interleave)
             copied = part if last else rebuilt([part], Renaming(names=self.names))[0]
             assert isinstance(copied, For)
-            carried = [
-                Carry(c.inner, init, c.next, c.result) for c, init in zip(copied.carried, inits, strict=True)
-            ]
+            carried = [Carry(c.inner, init, c.next, c.result) for c, init in zip(copied.carried, inits, strict=True)]
             inits = [c.result for c in carried]
             made.append(For(copied.symbol, lower, upper, copied.body, 1, s.role, carried, s.lanes, s.interleave))
         return made

@@ -9,12 +9,16 @@ from jitgraph.codegen.loops import For, Function, Program, Stmt, While
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.config import config
 from jitgraph.ir.dims import Facts
+from jitgraph.ir.graph import Site
 from jitgraph.records import dataclass
+from jitgraph.schedule.dots import dots
 from jitgraph.schedule.hoist import hoist
 from jitgraph.schedule.inline import inline, used_kernels
 from jitgraph.schedule.interchange import interchange
 from jitgraph.schedule.jam import jam
 from jitgraph.schedule.join import join
+from jitgraph.schedule.lanes import lanes
+from jitgraph.schedule.overflows import overflows
 from jitgraph.schedule.registers import registers
 from jitgraph.schedule.settle import settle
 from jitgraph.schedule.simplify import simplify
@@ -30,17 +34,22 @@ class Run:
 
     Attributes:
         facts: what holds when the entry starts; loops add what holds inside.
+        core: the order in which BLAS adds up dot products, see `dots`.
     """
 
     kernels: Sequence[Function]
     facts: Facts
     names: Names
+    core: str
+    sites: Sequence[Site]
 
 
 #: What runs, in order: each makes a body of the body.
 PASSES: tuple[tuple[str, Callable[[list[Stmt], Run], list[Stmt]]], ...] = (
     ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
+    ("overflows", lambda body, run: overflows(body, run.names)),
     ("hoist", lambda body, run: hoist(body)),
+    ("dots", lambda body, run: dots(body, run.core, run.facts, run.names)),
     ("versions", lambda body, run: versions(body, run.facts, run.names)),
     ("inline", lambda body, run: inline(body, run.kernels, run.names)),
     ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
@@ -51,18 +60,20 @@ PASSES: tuple[tuple[str, Callable[[list[Stmt], Run], list[Stmt]]], ...] = (
     ("jam", lambda body, run: jam(body, run.facts, run.names)),
     ("registers", lambda body, run: registers(body, run.facts, run.names)),
     ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
+    ("lanes", lambda body, run: lanes(body, run.facts, run.names, run.sites)),
     ("hoist", lambda body, run: hoist(body)),
     ("settle", lambda body, run: settle(body, run.names)),
 )
 
 
-def optimise(p: Program, facts: Facts) -> Program:
+def optimise(p: Program, facts: Facts, core: str = "") -> Program:
     """A program with its loops made ready for the machine. One without loops of the user's is returned as it is.
 
     Args:
         facts: what holds when the entry starts.
+        core: the order in which BLAS adds up dot products, see `dots`.
     """
-    for _, made in stages(p, facts):
+    for _, made in stages(p, facts, core):
         p = made
         if config.verify:
             from jitgraph.codegen.loops_verify import verify
@@ -71,11 +82,11 @@ def optimise(p: Program, facts: Facts) -> Program:
     return replace(p, kernels=used_kernels(p.entry, p.kernels))
 
 
-def stages(p: Program, facts: Facts) -> Iterator[tuple[str, Program]]:
+def stages(p: Program, facts: Facts, core: str = "") -> Iterator[tuple[str, Program]]:
     """The program behind each pass, with the name of the pass."""
     if not has_loops(p.entry):
         return
-    run = Run(p.kernels, facts, Names())
+    run = Run(p.kernels, facts, Names(), core, p.sites)
     for name, apply in PASSES:
         p = replace(p, entry=apply(p.entry, run))
         yield name, p

@@ -30,7 +30,6 @@ from jitgraph.codegen.loops import (
     Reduce,
     Stmt,
     Store,
-    Var,
     While,
 )
 from jitgraph.codegen.loops_walk import walk
@@ -280,7 +279,7 @@ class _Loop:
         return not any(name in self.bound for d in (*place[1], *place[0].strides) for name in symbols(d))
 
     def may_load(self, place: Place) -> bool:
-        """Whether an element may be read in front of the loop, which has a turn: each turn accesses it, or it exists."""
+        """Whether an element may be read in front of a loop that has a turn: each turn accesses it, or it exists."""
         if any(isinstance(s, (Load, Store)) and place_of(s) == place for s in self.loop.body):
             return True
         return all(

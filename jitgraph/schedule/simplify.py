@@ -37,7 +37,8 @@ from jitgraph.schedule.statements import Renaming, assigned, rebuilt
 TRUE, FALSE = Const(True, dtypes.BOOL), Const(False, dtypes.BOOL)
 #: Primitives that are folded where all operands are constants; what they give has one meaning on every machine.
 _FOLDED = frozenset(
-    "add sub mul neg and_ or_ xor not_ cmp select cast fdiv fabs sqrt floor ceil trunc rint idiv irem shl shr".split()
+    ("add", "sub", "mul", "neg", "and_", "or_", "xor", "not_", "cmp", "select", "cast")
+    + ("fdiv", "fabs", "sqrt", "floor", "ceil", "trunc", "rint", "idiv", "irem", "shl", "shr")
 )
 #: More facts than this are not kept: each question goes through all of them.
 FACTS_KEPT = 48
@@ -407,9 +408,7 @@ def index_range(facts: Facts, name: str, lower: DimLike, upper: DimLike, step: D
         facts.assume_nonnegative(trips)
 
 
-def index_bounds(
-    facts: Facts, name: str, lower: DimLike, upper: DimLike, step: DimLike
-) -> tuple[DimLike, DimLike]:
+def index_bounds(facts: Facts, name: str, lower: DimLike, upper: DimLike, step: DimLike) -> tuple[DimLike, DimLike]:
     """Record the range of a loop index: what holds of dims that mention it, which only the loop has.
 
     Returns:
@@ -440,13 +439,13 @@ def _plain_upper(lower: DimLike, upper: DimLike, step: DimLike) -> DimLike:
 def _bools(op: str, args: tuple[Operand, ...]) -> Operand | None:
     if op == "and_":
         for x, y in (args, args[::-1]):
-            if x == TRUE or x == y:
+            if x in (TRUE, y):
                 return y
             if x == FALSE:
                 return FALSE
     elif op == "or_":
         for x, y in (args, args[::-1]):
-            if x == FALSE or x == y:
+            if x in (FALSE, y):
                 return y
             if x == TRUE:
                 return TRUE

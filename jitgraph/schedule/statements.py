@@ -140,7 +140,7 @@ def rebuilt(body: Iterable[Stmt], r: Renaming) -> list[Stmt]:
 
 
 def _rebuild(s: Stmt, r: Renaming) -> Stmt:
-    return _REBUILD[type(s)](s, r)  # type: ignore[index]
+    return _REBUILD[type(s)](s, r)
 
 
 def _let(s: Let, r: Renaming) -> Stmt:

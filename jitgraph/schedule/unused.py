@@ -45,7 +45,7 @@ def _sweep(body: list[Stmt], used: set[str], names: set[str]) -> list[Stmt]:
         if isinstance(s, Bind) and s.symbol not in names:
             continue
         if isinstance(s, (For, While)):
-            s = _sweep_loop(s, used, names)  # noqa: PLW2901
+            s = _sweep_loop(s, used, names)
             if isinstance(s, For) and not s.body and not s.carried:
                 continue
         elif isinstance(s, If):
@@ -54,13 +54,13 @@ def _sweep(body: list[Stmt], used: set[str], names: set[str]) -> list[Stmt]:
             then, otherwise = _sweep(s.then, used, names), _sweep(s.otherwise, used, names)
             if not (then or otherwise or merges):
                 continue
-            s = If(s.condition, then, otherwise, merges, s.cold)  # noqa: PLW2901
+            s = If(s.condition, then, otherwise, merges, s.cold)
         elif isinstance(s, Reduce):
             parts = [p for p in s.parts if p.result.name in used]
             if not parts:
                 continue
             used |= {x.name for p in parts for x in (p.value, p.factor) if isinstance(x, Var)}
-            s = Reduce(s.symbol, s.extent, _sweep(s.body, used, names), parts, s.lanes)  # noqa: PLW2901
+            s = Reduce(s.symbol, s.extent, _sweep(s.body, used, names), parts, s.lanes)
         used |= {x.name for x in read(s) if isinstance(x, Var)}
         for d in dims_of(s):
             names.update(symbols(d))

@@ -11,7 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Bind, Check, Const, DimValue, For, If, Let, Merge, Operand, Stmt, Var, While
+from jitgraph.codegen.loops import (
+    Bind,
+    Carry,
+    Check,
+    Const,
+    DimValue,
+    For,
+    If,
+    Let,
+    Merge,
+    Operand,
+    Stmt,
+    Var,
+    While,
+)
 from jitgraph.codegen.loops_walk import bodies, walk
 from jitgraph.ir.dims import Dim, DimLike, Facts, as_symbol, split_linear, symbol, symbols
 from jitgraph.records import dataclass, field
@@ -35,8 +49,6 @@ class _Wish:
     #: Dims that are at least zero in all turns if it has; empty for a condition that does not change in the loop.
     least: tuple[DimLike, ...] = ()
     condition: Var | None = None
-    #: Of a branch whose other side is cold: the version with all checks takes that one.
-    cold: bool = False
 
 
 @dataclass(slots=True)
@@ -58,6 +70,8 @@ def versions(body: list[Stmt], facts: Facts, names: Names) -> list[Stmt]:
 class _Versions:
     def __init__(self, facts: Facts, names: Names, dims: Mapping[str, DimLike]) -> None:
         self.facts, self.names, self.dims = facts, names, dims
+        #: Conditions of branches whose other side is cold: the version with all checks takes that one.
+        self.cold: set[str] = set()
 
     def body(self, body: list[Stmt]) -> list[Stmt]:
         out: list[Stmt] = []
@@ -76,7 +90,6 @@ class _Versions:
         tests: dict[Dim, None] = {}
         conditions: dict[Var, bool] = {}
         granted: dict[str, Operand] = {}
-        cold: set[str] = set()
         for wish in wishes:
             needed = [d for d in wish.least if not self.facts.is_le(0, d)]
             if any(self.facts.is_lt(d, 0) for d in needed):
@@ -84,8 +97,6 @@ class _Versions:
             if len(tests) + len(conditions) >= MOST_TESTS:
                 break
             granted[wish.var] = TRUE if wish.truth else FALSE
-            if wish.cold:
-                cold.add(wish.var)
             if wish.condition is not None:
                 conditions[wish.condition] = wish.truth
             tests.update((d, None) for d in needed if isinstance(d, Dim))
@@ -160,7 +171,7 @@ class _Versions:
             self.facts.assume_nonnegative(d)
         clean = self.inner(_with(s, granted, None))
         self.facts = outer
-        twin = _with(s, {}, self.names)
+        twin = _with(_cold_side(s, self.cold), {}, self.names)
         merges = [
             Merge(c.result, a.result, b.result)
             for c, a, b in zip(s.carried, clean.carried, twin.carried, strict=True)
@@ -191,10 +202,9 @@ class _Versions:
             elif isinstance(s, Check):
                 yield from self._wish(s.condition, True, scope, inside)
             elif isinstance(s, If):
-                if s.cold:
-                    for wish in self._wish(s.condition, True, scope, inside):
-                        wish.cold = isinstance(s.condition, Var) and wish.var == s.condition.name
-                        yield wish
+                if s.cold and isinstance(s.condition, Var):
+                    self.cold.add(s.condition.name)
+                    yield from self._wish(s.condition, True, scope, inside)
                 yield from self._search(s.then, scope, inside)
                 yield from self._search(s.otherwise, scope, inside)
             elif isinstance(s, While) or (isinstance(s, For) and s.role == "serial"):
@@ -311,6 +321,47 @@ def _with(s: For | While, granted: Mapping[str, Operand], names: Names | None) -
     made = rebuilt([s], _Granting(granted=granted, names=names))[0]
     assert isinstance(made, (For, While))
     return made
+
+
+def _cold_side(s: For | While, conditions: set[str]) -> For | While:
+    """A loop in which branches with these conditions take the cold side."""
+    if not conditions:
+        return s
+    r = Renaming()
+
+    def chosen(body: list[Stmt]) -> list[Stmt]:
+        out: list[Stmt] = []
+        for x in body:
+            if isinstance(x, If):
+                if x.cold and isinstance(x.condition, Var) and x.condition.name in conditions:
+                    out += rebuilt(x.otherwise, r)
+                    r.vars.update((m.result.name, r.operand(m.otherwise)) for m in x.merges)
+                    continue
+                merges = [Merge(m.result, m.then, m.otherwise) for m in x.merges]
+                made: Stmt = If(r.operand(x.condition), chosen(x.then), chosen(x.otherwise), merges, x.cold)
+                for m in merges:
+                    m.then, m.otherwise = r.operand(m.then), r.operand(m.otherwise)
+            elif isinstance(x, (For, While)):
+                made = loop(x)
+            else:
+                made = rebuilt([x], r)[0]
+            out.append(made)
+        return out
+
+    def loop(x: For | While) -> For | While:
+        carried = [Carry(c.inner, r.operand(c.init), c.next, c.result) for c in x.carried]
+        made: For | While
+        if isinstance(x, While):
+            test = chosen(x.test)
+            made = While(test, r.operand(x.condition), chosen(x.body), carried)
+        else:
+            body = chosen(x.body)
+            made = For(x.symbol, x.lower, x.upper, body, x.step, x.role, carried, x.lanes, x.interleave)
+        for c in carried:
+            c.next = r.operand(c.next)
+        return made
+
+    return loop(s)
 
 
 @dataclass(slots=True)

@@ -768,7 +768,7 @@ class Region:
         return same_place(end, head) and head._storage.value is carried.arguments[0] and not self.failure
 
     def _written_heads(self) -> Iterator[tuple[str, Tensor]]:
-        """The arrays that names, or parts of their values, stood for before the loop, if a turn writes to what it found.
+        """The arrays that names, or parts of values, stood for before the loop, if a turn writes to what it found.
 
         Yields:
             the name, and the array from before.

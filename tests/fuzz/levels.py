@@ -296,9 +296,10 @@ def _loop_pass_to_blame(levels: Levels, program: Fuzzed, call: int) -> str:
     for k, (name, _) in enumerate(schedule.PASSES):
 
         def some(p: Program, facts: Facts, last: int = k) -> Program:
-            for _, p in itertools.islice(schedule.stages(p, facts), last + 1):
-                verify(p)
-            return p
+            staged = p
+            for _, staged in itertools.islice(schedule.stages(p, facts), last + 1):
+                verify(staged)
+            return staged
 
         try:
             made = lower(graph.clone(), some)
