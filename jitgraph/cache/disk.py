@@ -22,6 +22,7 @@ from jitgraph.config import config
 from jitgraph.records import dataclass
 
 _MAGIC = b"jitgrph3"
+_SHARDS = 256
 _SUFFIX = ".jgo"
 
 
@@ -111,10 +112,10 @@ def store(key: str, entry: Entry) -> bool:
     return True
 
 
-def files() -> Iterator[tuple[Path, os.stat_result]]:
-    """All entry files with their status; files that vanish meanwhile are left out."""
+def files(shard: str = "*") -> Iterator[tuple[Path, os.stat_result]]:
+    """All entry files, or those of one shard, with their status; files that vanish meanwhile are left out."""
     try:
-        for path in folder().glob("*/*" + _SUFFIX):
+        for path in folder().glob(f"{shard}/*{_SUFFIX}"):
             with contextlib.suppress(OSError):
                 yield path, path.stat()
     except OSError:
@@ -122,18 +123,29 @@ def files() -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _trim_sometimes(key: str) -> None:
-    """Every 16th entry (by key) looks at the folder's size, so that storing stays cheap."""
-    if int(key[:2], 16) % 16 == 0:
+    """Every 16th entry (by key) looks whether the folder may have grown too large, so that storing stays cheap: its own
+    shard, one of 256 that keys fill evenly, stands for all.
+    """
+    if int(key[:2], 16) % 16:
+        return
+    count = total = 0
+    for _, status in files(key[:2]):
+        count, total = count + 1, total + status.st_size
+    if count < 8 or total * _SHARDS > config.cache_bytes:  # of few entries a shard tells too little
         trim(config.cache_bytes)
 
 
 def trim(cap_bytes: int) -> int:
-    """Remove the least recently used entries until at most `cap_bytes` remain; answers how many were removed."""
+    """If the entries take more than `cap_bytes`, remove the least recently used until a tenth of it is free; answers how
+    many were removed.
+    """
     found = sorted(files(), key=lambda f: f[1].st_mtime, reverse=True)
+    if sum(status.st_size for _, status in found) <= cap_bytes:
+        return 0
     total = removed = 0
     for path, status in found:
         total += status.st_size
-        if total > cap_bytes:
+        if total > cap_bytes * 9 // 10:
             with contextlib.suppress(OSError):
                 path.unlink()
                 removed += 1
