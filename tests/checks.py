@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +21,17 @@ from jitgraph.ir.verifier import verify
 
 #: `expect=SAME`: the pass must not change the graph.
 SAME = object()
+
+
+def calls_of(f: Callable[[], object]) -> int:
+    """How many calls and returns of functions `f` takes: what it costs, whatever else the machine does."""
+    count = itertools.count()
+    sys.setprofile(lambda frame, event, argument: next(count) and None)
+    try:
+        f()
+    finally:
+        sys.setprofile(None)
+    return next(count)
 
 
 def structure(graph: Graph) -> str:

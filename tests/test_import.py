@@ -1,5 +1,6 @@
 """What importing loads, and what the package's names are."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -7,9 +8,10 @@ import textwrap
 import jitgraph as jg
 
 
-def modules_after(code: str) -> set[str]:
+def modules_after(code: str, **environment: str) -> set[str]:
     program = f"{code}\nimport sys\nprint(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    env = os.environ | environment
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env)
     return set(done.stdout.split())
 
 
@@ -28,13 +30,13 @@ def test_importing_loads_neither_llvm_nor_the_tracer() -> None:
     }
 
 
-def test_a_warm_start_loads_no_pass_and_no_code_generator(tmp_path) -> None:
+def test_a_warm_start_loads_no_pass_and_no_code_generator(tmp_path, package_copy) -> None:
     program = (
         "import numpy as np, jitgraph as jg\n"
         f"jg.config.update(cache_dir={str(tmp_path)!r})\n"
         "jg.jit(lambda x: np.exp(x) + 1.0)(np.ones(3))\n"
     )
-    cold, warm = modules_after(program), modules_after(program)
+    cold, warm = (modules_after(program, PYTHONPATH=str(package_copy)) for _ in range(2))
     assert "jitgraph.codegen.llvm" in cold
     assert not any(m.startswith(("jitgraph.passes", "jitgraph.codegen")) for m in warm)
 

@@ -3,7 +3,7 @@
 Contiguous vectors: four accumulators of eight lanes (`wide`) over n & -32, folded to four of four lanes, which go on to
 n & -16; these are added up, then their halves, then the two numbers left; the last n % 16 products one by one.
 Strided vectors (one of them is enough): two sums, t1 += x0*y0 + x2*y2 and t2 += x1*y1 + x3*y3, the last n % 4 products
-one by one onto t1, result t1 + t2.
+one by one onto t1, result t1 + t2. A "rest" is products one by one onto a sum so far, as both orders end.
 """
 
 from __future__ import annotations
@@ -23,24 +23,35 @@ class DotOrder:
         wide: accumulators of eight lanes first.
         halves_first: the halves of each accumulator are added before the accumulators are, and those in pairs.
         fused_rest: the last products are added with one rounding, as all others of contiguous vectors are.
+        rest: one by one onto the part's `init`.
     """
 
-    strided: bool
+    strided: bool = False
     wide: bool = False
     halves_first: bool = False
     fused_rest: bool = False
+    rest: bool = False
 
-    def evaluate(self, x: list[float], y: list[float]) -> float:
+    @property
+    def by_lane(self) -> bool:
+        """Whether each lane of a vector loop can add up a product of its own: it takes one sum or two."""
+        return self.strided or self.rest
+
+    def evaluate(self, x: list[float], y: list[float], init: float = 0.0) -> float:
         """The sum in this order, exactly rounded at each step."""
+        if self.rest:
+            return _rest(self, init, x, y)
         return _strided(self, x, y) if self.strided else _contiguous(self, x, y)
 
 
-#: By the name of the core, and ".strided". `runtime.dot_core` finds out which one this process has.
+#: By the name of the core, ".strided" or ".rest" behind it. `runtime.dot_core` finds out which one this process has.
 ORDERS: dict[str, DotOrder] = {
-    "skylakex": DotOrder(False, wide=True, fused_rest=True),
-    "skylakex.strided": DotOrder(True, fused_rest=True),
-    "haswell": DotOrder(False, halves_first=True),
-    "haswell.strided": DotOrder(True),
+    "skylakex": DotOrder(wide=True, fused_rest=True),
+    "skylakex.strided": DotOrder(strided=True, fused_rest=True),
+    "skylakex.rest": DotOrder(fused_rest=True, rest=True),
+    "haswell": DotOrder(halves_first=True),
+    "haswell.strided": DotOrder(strided=True),
+    "haswell.rest": DotOrder(rest=True),
 }
 
 

@@ -297,7 +297,8 @@ class _Run:
                     others.append(self.operand(part.factor))
         for part, found, others in zip(s.parts, elements, factors, strict=True):
             if part.order == "dot":
-                total = ORDERS[part.model].evaluate([float(x) for x in found], [float(x) for x in others])
+                start = 0.0 if part.init is None else float(self.operand(part.init))
+                total = ORDERS[part.model].evaluate([float(x) for x in found], [float(x) for x in others], start)
                 self.values[part.result.name] = part.result.dtype.type(total)
                 continue
             init = None if part.init is None else self.operand(part.init)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
 from jitgraph.codegen.assembler import COLD, FLOAT_BITS, HOT, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
-from jitgraph.codegen.loops import Carry, Check, Const, For, If, Merge, Operand, Stmt, Var, While
+from jitgraph.codegen.loops import Carry, Check, Const, DimValue, For, If, Let, Load, Merge, Operand, Reduce, Stmt, Var, While
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, varying
 
 #: A vector loop with more work in it is emitted once, under a mask, instead of twice; calls count as many statements.
@@ -20,6 +20,8 @@ LARGE_BODY = 64
 CALL_WEIGHT = 16
 #: A branch of a divergent `if` with more statements is skipped when no lane takes it.
 LARGE_BRANCH = 6
+#: Statements of the test of a `while` that is emitted twice.
+SHORT_TEST = 16
 
 
 def emit_for(f: FunctionEmitter, s: For) -> None:
@@ -114,7 +116,9 @@ def _interleave(s: For, summary: Summary) -> int:
         return 1 << (s.interleave - 1).bit_length()
     light = summary.statements <= 12 and not (summary.calls or summary.checks)
     inner = [x for x in s.body if bodies(x)]
-    if light and inner and all(isinstance(x, For) and x.carried and not summarize(x.body).nested for x in inner):
+    sums = [isinstance(x, Reduce) or (isinstance(x, For) and bool(x.carried)) for x in inner]
+    flat = all(isinstance(x, (For, Reduce)) and not summarize(x.body).nested for x in inner)
+    if light and flat and (any(isinstance(x, Reduce) for x in inner) or (inner and all(sums))):
         return 4
     return 1
 
@@ -271,6 +275,9 @@ def _divergent_for(f: FunctionEmitter, s: For) -> None:
 
 
 def emit_while(f: FunctionEmitter, s: While) -> None:
+    if f.lanes == 1 and len(s.test) <= SHORT_TEST and all(isinstance(x, (Let, DimValue, Load)) for x in s.test):
+        _rotated_while(f, s)
+        return
     a = f.a
     apart = f.lanes > 1 and isinstance(s.condition, Var) and s.condition.name in f.varying_vars
     saved = f.mask, f.divergent
@@ -314,6 +321,46 @@ def emit_while(f: FunctionEmitter, s: While) -> None:
     f.mask, f.divergent = saved
     for c, inner in zip(s.carried, inners, strict=True):
         f.values[c.result.name] = inner
+
+
+def _rotated_while(f: FunctionEmitter, s: While) -> None:
+    """The test stands in front of the loop and at its end: one jump a turn."""
+    a = f.a
+    inits = [f.operand(c.init) for c in s.carried]
+
+    def test(values: list[V]) -> V:
+        for c, value in zip(s.carried, values, strict=True):
+            f.values[c.inner.name] = value
+        f.statements(s.test)
+        return f.operand(s.condition)
+
+    runs = test(inits)
+    before, start, done = a.block, a.fresh_label("while"), a.fresh_label("while.done")
+    a.condbr(runs, start, done)
+    a.label(start)
+    level = f.open_level(s)
+    preheader, loop = a.block, a.fresh_label("while.loop")
+    a.label(loop)
+    plain = [t for t in s.test if isinstance(t, (Let, DimValue, Load))]
+    tested = [*(t.var.name for t in plain), *(t.imag.name for t in plain if isinstance(t, Load) and t.imag is not None)]
+    inners = [a.phi([(init, preheader)]) for init in inits]
+    handed = [a.phi([(f.values[name], preheader)]) for name in tested]
+    f.values.update(zip((*(c.inner.name for c in s.carried), *tested), (*inners, *handed), strict=True))
+    f.hoist_loads = None
+    f.chain = level.chain = [{}]
+    f.statements(s.body)
+    nexts = [f.operand(c.next) for c in s.carried]
+    again = test(nexts)
+    latch = a.block
+    for inner, value in zip(inners, nexts, strict=True):
+        a.add_incoming(inner, value, latch)
+    for inner, name in zip(handed, tested, strict=True):
+        a.add_incoming(inner, f.values[name], latch)
+    a.condbr(again, loop, done)
+    f.close_level()
+    a.label(done)
+    for c, init, value in zip(s.carried, inits, nexts, strict=True):
+        f.values[c.result.name] = a.phi([(init, before), (value, latch)])
 
 
 # --- branches -------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from jitgraph.codegen.loops_walk import summarize
 _ZERO = V("0", I64)
 _TAIL = 16  # elements that a turn of the contiguous order's vectors takes
 _GROUP = 4  # products that a turn of the strided order takes
+_UNROLLED = 4  # products of a rest of known length that are written out
 
 #: What a turn of a loop makes of the sums so far: index of its first element, sums, and the loop.
 _Turn = Callable[[V, list[V], Level], list[V]]
@@ -28,7 +29,10 @@ def emit_dot(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part])
     order = ORDERS[parts[0].model]
     f.hoist_loads = None  # the loops may not run: nothing may be read in front of them
     with f.a.strict():
-        (_strided if order.strided else _contiguous)(f, s, body, parts, order)
+        if order.rest:
+            _rest(f, s, body, parts, order)
+        else:
+            (_strided if order.strided else _contiguous)(f, s, body, parts, order)
 
 
 def _number(value: int) -> V:
@@ -81,6 +85,18 @@ def _add_product(f: FunctionEmitter, order: DotOrder, p: Part, total: V) -> V:
     x, y = _operands(f, p)
     a = f.a
     return a.fma(x, y, total) if order.fused_rest else a.fadd(total, a.fmul(x, y))
+
+
+def _rest(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part], order: DotOrder) -> None:
+    starts = [f.wide(f.operand(p.init)) for p in parts if p.init is not None]
+    turn = _one_by_one(f, s, body, parts, order)
+    if isinstance(s.extent, int) and s.extent <= _UNROLLED:
+        ends = starts
+        for k in range(s.extent):
+            ends = turn(_number(k), ends, f.levels[-1])
+    else:
+        ends = _loop(f, s, _ZERO, f.dim(s.extent), 1, starts, turn)
+    f.values.update((p.result.name, end) for p, end in zip(parts, ends, strict=True))
 
 
 # --- strided --------------------------------------------------------------------------------------------------------

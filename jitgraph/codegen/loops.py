@@ -404,6 +404,9 @@ class Program:
         sites: what checks and host calls name.
         tables: small constant arrays that the entry reads (C order), by the buffer that names them.
         fast_math: LLVM's fast-math flags for all floating-point instructions.
+        lines: the user's line of each loop of the user's, by its index.
+        inlined: kernels that have become part of loops of the entry.
+        notes: what was done to loops, for `explain`: (what, indices of the loops, or the names of their kernels).
     """
 
     name: str
@@ -418,3 +421,6 @@ class Program:
     sites: list[Site]
     tables: list[tuple[Buffer, np.ndarray]] = field(default_factory=list)
     fast_math: frozenset[str] = frozenset()
+    lines: dict[str, int] = field(default_factory=dict)
+    inlined: list[Function] = field(default_factory=list)
+    notes: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)

@@ -157,7 +157,7 @@ def _part(p: Part) -> str:
     if p.period is not None:
         chunk += f" of {p.period}"
     if p.factor is not None:
-        return f"{_typed(p.result)} = {p.order} {p.model} of {_operand(p.value)}, {_operand(p.factor)}"
+        return f"{_typed(p.result)} = {p.order} {p.model} of {_operand(p.value)}, {_operand(p.factor)}{init}"
     return f"{_typed(p.result)} = {p.order} {p.kind} of {_operand(p.value)}{init}{chunk}"
 
 

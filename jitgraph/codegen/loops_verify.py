@@ -4,7 +4,7 @@
 2. Operands of a `Let` have the dtypes that its primitive asks for.
 3. Each symbol of a `Dim` is a parameter, the index of an enclosing loop, or bound earlier.
 4. A `vector` loop or `Reduce` holds no `Alloc`, `Library`, `Host`, `CallKernel`, `Swap`, and no other of its own kind.
-   A vector loop may hold a `Reduce` of strided dot products as long for each lane.
+   A vector loop may hold a `Reduce` of dot products in an order of one sum or two, as long for each lane.
 5. A `vector` or `parallel` loop carries nothing.
 6. Buffers have memory before they are used, and kernels, sites, C functions and result slots exist; arguments match.
 7. Pairwise parts of a `Reduce` are sums of floats; argmax and argmin give int64, the others the value's dtype. Parts
@@ -337,8 +337,9 @@ class _Verifier:
 
     def fits_lanes(self, s: Reduce) -> bool:
         """Whether each lane of the vector loop around can run a `Reduce` of its own."""
-        return self.lane_symbol not in symbols(s.extent) and all(
-            p.order == "dot" and p.model in ORDERS and ORDERS[p.model].strided for p in s.parts
+        same_length = bool(s.parts) and self.lane_symbol not in symbols(s.extent)
+        return same_length and all(
+            p.order == "dot" and p.model in ORDERS and ORDERS[p.model].by_lane for p in s.parts
         )
 
     def parts(self, s: Reduce) -> None:
@@ -350,6 +351,8 @@ class _Verifier:
                 self.use(p.factor)
                 if p.kind != "sum" or p.model not in ORDERS or not p.value.dtype == p.factor.dtype == dtypes.F64:
                     self.fail(7, f"a dot product {p.model} of {p.value.dtype}")
+                if ORDERS[p.model].rest != (p.init is not None):
+                    self.fail(7, f"the start of a dot product {p.model}")
                 if any(isinstance(x, Store) for x in walk(s.body)):
                     self.fail(7, "a dot product with stores")
             if p.init is not None:

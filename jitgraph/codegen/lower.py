@@ -67,6 +67,7 @@ class Lowering:
         places: where values lie; a value that is in none is computed where it is read.
         orders: for each buffer by name, its axes from the outermost in memory to the innermost.
         targets: values that are computed in the memory of a result slot.
+        lines: the user's lines of loops, by index.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -80,6 +81,7 @@ class Lowering:
         self.entry_buffers: list[EntryBuffer] = []
         self.entry_scalars: list[tuple[Var | Pair, int]] = []
         self.names: set[str] = set()
+        self.lines: dict[str, int] = {}
         self.results: dict[int, Buffer] = {}
         self.known = {s.name for s in graph.symbols.values() if s.origin == "arg"}
         self.returned = graph.body.terminator
@@ -108,6 +110,7 @@ class Lowering:
             list(g.sites),
             tables=[(b, np.ascontiguousarray(op.attrs["value"])) for op, b in self.tables.items()],
             fast_math=g.fast_math,
+            lines=self.lines,
         )
 
     # ---------------------------------------------------------------------------------------------------------- memory

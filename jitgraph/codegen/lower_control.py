@@ -170,6 +170,8 @@ def _for(low: Lowering, op: Op) -> None:
     body = _within(low, turn)
     attrs = op.attrs
     carried = loop.finish(following)
+    if op.loc is not None:
+        low.lines[attrs["index"]] = op.loc.line
     low.frame.body.append(For(attrs["index"], attrs["lower"], attrs["upper"], body, attrs["step"], carried=carried))
 
 

@@ -52,12 +52,13 @@ class Atom:
 class Dim:
     """A non-constant integer polynomial. Build with `symbol` and the arithmetic operators."""
 
-    __slots__ = ("_hash", "_text", "terms")
+    __slots__ = ("_hash", "_symbols", "_text", "terms")
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.terms: Final = terms
         self._hash: Final = hash(terms)
         self._text: str | None = None
+        self._symbols: dict[str, None] | None = None
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Dim) and self._hash == other._hash and self.terms == other.terms)
@@ -248,21 +249,24 @@ def as_symbol(d: DimLike) -> str | None:
     return atom.name if atom is not None and atom.op == "sym" else None
 
 
+_NO_SYMBOLS: dict[str, None] = {}
+
+
 def symbols(d: DimLike) -> dict[str, None]:
-    """Names of all symbols in `d`, in a fixed order."""
-    found: dict[str, None] = {}
-
-    def visit(dim: DimLike) -> None:
-        if isinstance(dim, Dim):
-            for mono, _ in dim.terms:
-                for atom in mono:
-                    if atom.op == "sym":
-                        found[atom.name] = None
-                    else:
-                        for inner in atom.dims():
-                            visit(inner)
-
-    visit(d)
+    """Names of all symbols in `d`, in a fixed order; not to be changed."""
+    if isinstance(d, int):
+        return _NO_SYMBOLS
+    found = d._symbols
+    if found is None:
+        found = {}
+        for mono, _ in d.terms:
+            for atom in mono:
+                if atom.op == "sym":
+                    found[atom.key] = None
+                else:
+                    for inner in atom.dims():
+                        found.update(symbols(inner))
+        d._symbols = found
     return found
 
 
@@ -348,6 +352,16 @@ def split_linear(d: DimLike, name: str) -> tuple[DimLike, DimLike] | None:
     return _make(coefficient), _make(rest)
 
 
+#: Of `Facts` that have changed.
+_STALE = (-1, -1, -1)
+
+
+def _without_constant(d: Dim) -> tuple[tuple[tuple[Monomial, int], ...], int]:
+    """The terms of a dim but for its constant, and the constant: which stands first."""
+    first, coef = d.terms[0]
+    return (d.terms, 0) if first else (d.terms[1:], coef)
+
+
 class Facts:
     """What is known of symbols: constant and symbolic bounds. Proofs are sound and incomplete.
 
@@ -359,6 +373,11 @@ class Facts:
         self.upper: dict[str, DimLike] = {}
         #: Dims proven or guarded to be at least zero.
         self.nonnegative: dict[Dim, None] = {}
+        #: Minima found so far, by dim and depth, while the facts are as many as `_state` says.
+        self._minima: dict[tuple[Dim, int], int | None] = {}
+        self._state = (0, 0, 0)
+        #: The constant that the rest of a dim is never below, where `nonnegative` says so.
+        self._rests: dict[tuple[tuple[Monomial, int], ...], int] = {}
 
     def copy(self) -> Facts:
         other = Facts()
@@ -372,11 +391,13 @@ class Facts:
             self.lower[name] = lower
         if upper is not None:
             self.upper[name] = upper
+        self._state = _STALE
 
     def assume_nonnegative(self, d: DimLike) -> None:
         """Record d >= 0."""
         if isinstance(d, Dim):
             self.nonnegative[d] = None
+            self._state = _STALE
             name = as_symbol(d - d.constant)
             if name is not None:
                 known = self.lower.get(name)
@@ -387,13 +408,28 @@ class Facts:
         """A constant that `d` is never below, or None."""
         if isinstance(d, int):
             return d
-        best: int | None = None
-        for known in self.nonnegative:
-            rest = d - known
-            if isinstance(rest, int):
-                best = rest if best is None else max(best, rest)
-        if best is not None and best >= 0:
-            return best
+        state = (len(self.lower), len(self.upper), len(self.nonnegative))
+        if state != self._state:
+            self._state = state
+            self._minima.clear()
+            self._rests.clear()
+            for known in self.nonnegative:
+                rest, constant = _without_constant(known)
+                found = self._rests.get(rest)
+                self._rests[rest] = -constant if found is None else max(found, -constant)
+        key = (d, depth)
+        if key in self._minima:
+            return self._minima[key]
+        best = self._minima[key] = self._minimum(d, depth)
+        return best
+
+    def _minimum(self, d: Dim, depth: int) -> int | None:
+        rest, constant = _without_constant(d)
+        best = self._rests.get(rest)
+        if best is not None:
+            best += constant
+            if best >= 0:
+                return best
         low = self._interval_minimum(d, depth)
         if low is not None and (best is None or low > best):
             best = low
@@ -410,11 +446,32 @@ class Facts:
                     best = found
                     if best >= 0:
                         return best
+            for mono, coef in rest:
+                modulus = self._modulus(mono, depth) if coef < 0 else None
+                if modulus is not None:  # x mod m is at most m - 1
+                    found = self.minimum(d + Dim(((mono, -coef),)) + coef * (modulus - 1), depth - 1)
+                    if found is not None and (best is None or found > best):
+                        best = found
+                        if best >= 0:
+                            return best
+            positive = {mono: coef > 0 for mono, coef in rest}
             for known in self.nonnegative:
+                if not any(positive.get(mono) is (coef > 0) for mono, coef in known.terms):
+                    continue  # nothing cancels: what is subtracted makes it smaller
                 found = self._interval_minimum(d - known, depth - 1)
                 if found is not None and (best is None or found > best):
                     best = found
         return best
+
+    def _modulus(self, mono: Monomial, depth: int) -> Dim | None:
+        """The m of a lone `x mod m` with an m that is not a constant and at least 1."""
+        if len(mono) != 1 or mono[0].op != "mod":
+            return None
+        modulus = mono[0].args[1]
+        if not isinstance(modulus, Dim):
+            return None
+        low = self.minimum(modulus, depth - 1)
+        return modulus if low is not None and low >= 1 else None
 
     def _interval_minimum(self, d: DimLike, depth: int) -> int | None:
         if isinstance(d, int):
@@ -449,8 +506,11 @@ class Facts:
         args = [a for a in atom.args if not isinstance(a, str)]
         if atom.op == "ne1":
             return 0, 1
-        if atom.op == "mod" and isinstance(args[1], int) and args[1] > 0:
-            return 0, args[1] - 1
+        if atom.op == "mod":
+            if isinstance(args[1], int):
+                return (0, args[1] - 1) if args[1] > 0 else (None, None)
+            low = self.minimum(args[1], min(depth - 1, 2)) if depth > 0 else None
+            return (0 if low is not None and low >= 1 else None), None
         if atom.op == "floordiv" and isinstance(args[1], int) and args[1] > 0:
             low = self.minimum(args[0], min(depth - 1, 2)) if depth > 0 else None
             return (None if low is None else low // args[1]), None

@@ -16,7 +16,10 @@ from jitgraph.source import SourceLoc
 
 
 class Kernel(NamedTuple):
-    """One loop nest of machine code: its name, the operators in it, the lines they came from."""
+    """One loop nest of machine code: its name, the operators in it, the lines they came from.
+
+    It is a function of its own, or has become part of the loop around it.
+    """
 
     name: str
     operators: tuple[str, ...]
@@ -56,6 +59,7 @@ class Explanation:
         guards: what the code assumes of sizes and of outside values.
         copies: copies that writes needed.
         lines: (location, what became of the line).
+        loops: what was done to loops.
     """
 
     name: str
@@ -65,6 +69,7 @@ class Explanation:
     guards: list[str]
     copies: list[Copy]
     lines: list[tuple[SourceLoc, str]] = field(default_factory=list)
+    loops: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         out = [
@@ -73,6 +78,7 @@ class Explanation:
         ]
         out += [f"  {loc.filename.rsplit('/', 1)[-1]}:{loc.line}  {loc.text}\n      {what}" for loc, what in self.lines]
         out += [f"  {k.name}: {', '.join(k.operators)}" for k in self.kernels]
+        out += [f"  {text}" for text in self.loops]
         out += [
             f"  temporary {t.name}: {'size known at run time' if t.size_bytes is None else f'{t.size_bytes} bytes'}"
             for t in self.temporaries
@@ -101,7 +107,8 @@ def explain(
     kernels: list[Kernel] = []
     kernel_of_line: dict[int, list[str]] = {}
     called = list(dict.fromkeys(s.name for s in _statements(program.entry) if isinstance(s, CallKernel)))
-    functions = {k.name: k for k in program.kernels}
+    functions = {k.name: k for k in (*program.kernels, *program.inlined)}
+    called += [k.name for k in program.inlined]
     for name in called:
         origin = functions[name].origin
         operators = tuple(text.split(" @ ")[0] for text in origin)
@@ -127,7 +134,15 @@ def explain(
     ]
     explanation = Explanation(captured.name, kernels, temporaries, hosts, [*map(str, captured.guards), *guards], copies)
     explanation.lines.extend(_lines(captured, final, kernel_of_line, libraries))
+    explanation.loops.extend(_loops(program))
     return explanation
+
+
+def _loops(program: Program) -> Iterator[str]:
+    """What the passes over loops did, in the user's words."""
+    for what, names in program.notes:
+        shown = [f"the loop over {x} (line {program.lines[x]})" if x in program.lines else x for x in names]
+        yield f"{' and '.join(shown)}: {what}"
 
 
 def _statements(body: Sequence[Stmt]) -> Iterator[Stmt]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from jitgraph.codegen.loops import CallKernel, For, Function, If, Stmt, While
 from jitgraph.codegen.loops_walk import walk
-from jitgraph.schedule.statements import Names, Renaming, rebuilt, size
+from jitgraph.schedule.statements import Names, Renaming, bound_in, rebuilt, size
 
 #: Statements of a kernel that is worth it, and what the entry may grow by.
 LARGEST = 120
@@ -64,6 +64,7 @@ class _Inliner:
         for var, x in zip(kernel.scalars, s.scalars, strict=True):
             r.vars[var.name] = x
         body = rebuilt(kernel.body, r)
+        self.names.origin.update(dict.fromkeys(bound_in(body), kernel.name))
         for var, result in zip(s.results, kernel.results, strict=True):
             self.r.vars[var.name] = r.operand(result)
         return body

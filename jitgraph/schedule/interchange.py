@@ -15,6 +15,7 @@ from jitgraph.codegen.loops import DimValue, For, If, Let, Load, Stmt, Store, Wh
 from jitgraph.ir.dims import DimLike, split_linear, substitute, symbol, symbols
 from jitgraph.schedule.memory import dense
 from jitgraph.schedule.nests import Nest, nest_of
+from jitgraph.schedule.statements import Names
 
 #: Statements of a body that is worth running as two vectors side by side: it waits for the turn before.
 INTERLEAVED = 24
@@ -23,24 +24,24 @@ INTERLEAVED = 24
 MOSTLY_STRIDED = 0.75
 
 
-def interchange(body: list[Stmt]) -> list[Stmt]:
+def interchange(body: list[Stmt], names: Names) -> list[Stmt]:
     """A body whose innermost serial loops over nests stand inside the nests where that is legal and pays."""
-    return [_interchanged(s) for s in body]
+    return [_interchanged(s, names) for s in body]
 
 
-def _interchanged(s: Stmt) -> Stmt:
+def _interchanged(s: Stmt, names: Names) -> Stmt:
     if isinstance(s, If):
-        return If(
-            s.condition, interchange(s.then), s.otherwise if s.cold else interchange(s.otherwise), s.merges, s.cold
-        )
+        otherwise = s.otherwise if s.cold else interchange(s.otherwise, names)
+        return If(s.condition, interchange(s.then, names), otherwise, s.merges, s.cold)
     if isinstance(s, While):
-        return While(s.test, s.condition, interchange(s.body), s.carried)
+        return While(s.test, s.condition, interchange(s.body, names), s.carried)
     if not isinstance(s, For) or s.role != "serial":
         return s
     made = _inside(s)
     if made is not None:
+        names.note("runs inside the loops over elements, in registers", s.symbol)
         return made
-    return For(s.symbol, s.lower, s.upper, interchange(s.body), s.step, s.role, s.carried, s.lanes, s.interleave)
+    return For(s.symbol, s.lower, s.upper, interchange(s.body, names), s.step, s.role, s.carried, s.lanes, s.interleave)
 
 
 def _inside(time: For) -> For | None:

@@ -72,6 +72,7 @@ def _jammed(s: For, facts: Facts, names: Names) -> list[Stmt] | None:
     whole = rows.lower + floordiv(count, JAM) * JAM
     main = For(lanes.symbol, lanes.lower, lanes.upper, body, 1, "vector", [], lanes.lanes, lanes.interleave)
     rest = rebuilt([For(rows.symbol, whole, rows.upper, s.body, 1, "serial")], Renaming(names=names))
+    names.note(f"runs {JAM} rows side by side", rows.symbol)
     return [For(rows.symbol, rows.lower, whole, [main], JAM), *rest]
 
 

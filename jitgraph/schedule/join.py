@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from jitgraph.codegen.loops import Carry, DimValue, For, If, Let, Load, Stmt, Store, Var, While
+from jitgraph.codegen.loops import Alloc, Carry, DimValue, For, If, Let, Load, Stmt, Store, Var, While
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import DimLike, Facts, dim_min, symbol, symbols
 from jitgraph.schedule.memory import Place, accesses, apart, place_of
@@ -29,10 +29,10 @@ FURTHEST = 2
 
 def join(body: list[Stmt], facts: Facts, names: Names) -> list[Stmt]:
     """A body with loops joined where that is legal and pays."""
-    return _Joiner(facts.copy(), names).body(body, inside=False)
+    return Joiner(facts.copy(), names).body(body, inside=False)
 
 
-class _Joiner:
+class Joiner:
     def __init__(self, facts: Facts, names: Names) -> None:
         self.facts, self.names = facts, names
 
@@ -40,7 +40,7 @@ class _Joiner:
         """`inside`: of a loop, where joining pays."""
         out: list[Stmt] = []
         for s in body:
-            if inside and isinstance(s, For) and _plain(s):
+            if inside and isinstance(s, For) and is_plain(s):
                 self.append(s, out)
             else:
                 out.append(s)
@@ -64,10 +64,10 @@ class _Joiner:
     def append(self, second: For, out: list[Stmt]) -> None:
         """Join a loop with the one that ends `out`, else put it behind."""
         at = len(out)
-        while at and isinstance(out[at - 1], (Let, DimValue, Load)):
+        while at and _movable(out[at - 1]):
             at -= 1
         first = out[at - 1] if at else None
-        if isinstance(first, For) and _plain(first):
+        if isinstance(first, For) and is_plain(first):
             between = out[at:]
             joined = self.joined(first, second) if self.may_pass(between, first) else None
             if joined is not None:
@@ -93,7 +93,10 @@ class _Joiner:
         shift = self.shift(first, second, of_first, of_second, facts)
         if shift is None:
             return None
-        return self.fused(first, second, shift)
+        made = self.fused(first, second, shift)
+        if made is not None:
+            self.names.note("run as one loop", first.symbol, second.symbol)
+        return made
 
     def shift(
         self,
@@ -137,7 +140,12 @@ class _Joiner:
         if first.role == second.role == "vector" and handed - {aligned}:
             return None  # a vector that straddles two that were just stored waits for both to reach the cache
         rows = first.role == second.role == "serial" and not second.carried
-        return aligned + behind if behind == 0 or (rows and behind <= FURTHEST) else None
+        if behind and not (rows and behind <= FURTHEST):
+            return None
+        left = first.upper - second.upper - (aligned + behind)
+        if rows and isinstance(left, int) and 0 < left <= FURTHEST - behind:
+            behind += left  # both end together, and nothing is left of either
+        return aligned + behind
 
     def fused(self, first: For, second: For, shift: int) -> list[Stmt] | None:
         """One loop over what the ranges have in common, and the rest of each."""
@@ -195,7 +203,12 @@ class _Joiner:
         return made
 
 
-def _plain(s: For) -> bool:
+def _movable(s: Stmt) -> bool:
+    """Whether a statement behind a loop may stand in front of it, as far as it is not its elements that it loads."""
+    return isinstance(s, (Let, DimValue, Load)) or (isinstance(s, Alloc) and s.scope == "scratch")
+
+
+def is_plain(s: For) -> bool:
     """Whether a loop may be joined: it holds only loops and what computes, loads and stores."""
     if s.step != 1 or s.role not in ("serial", "vector"):
         return False

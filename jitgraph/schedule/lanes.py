@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jitgraph.codegen.dots import ORDERS
 from jitgraph.codegen.loops import (
     Bind,
     Carry,
@@ -35,8 +36,8 @@ from jitgraph.codegen.vecmath import FUNCTIONS
 from jitgraph.ir.dims import Facts, dim_max, split_linear, symbol, symbols
 from jitgraph.ir.graph import Site
 from jitgraph.schedule.memory import Place, apart, dense, place_of
-from jitgraph.schedule.simplify import index_range
-from jitgraph.schedule.statements import Names, Renaming, read, rebuilt, size
+from jitgraph.schedule.simplify import index_bounds, index_range
+from jitgraph.schedule.statements import Names, Renaming, bound_in, read, rebuilt, size
 
 #: Share of the accesses whose lanes lie side by side.
 SIDE_BY_SIDE = 0.5
@@ -74,7 +75,7 @@ class _Lanes:
             inner, wide = self.body(s.body)
             return [While(s.test, s.condition, inner, s.carried)], wide
         if not isinstance(s, For):
-            return [s], isinstance(s, Reduce)
+            return [s], isinstance(s, Reduce) and not _dots_by_lane(s)
         if s.role != "serial":
             return [s], True
         outer = self.facts
@@ -82,13 +83,17 @@ class _Lanes:
         index_range(self.facts, s.symbol, s.lower, s.upper, s.step)
         inner, wide = self.body(s.body)
         loop = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        made = None if wide else self.over_lanes(loop)
+        made = None
+        if not wide:
+            made = self.over_lanes(loop)
+        elif any(isinstance(x, Reduce) and _dots_by_lane(x) for x in inner):
+            made = self.over_lanes(_with_turns_inside(loop))
         self.facts = outer
         return ([loop], wide) if made is None else (made, True)
 
     def over_lanes(self, s: For) -> list[Stmt] | None:
         """The loop over lanes, or None where that is not legal or does not pay."""
-        if s.step != 1 or size(s.body) > LARGEST or not self.fits(s.body):
+        if s.step != 1 or size(s.body) > LARGEST or not self.fits(s):
             return None
         if not self.independent(s) or not _pays(s):
             return None
@@ -96,8 +101,10 @@ class _Lanes:
             return [For(s.symbol, s.lower, s.upper, s.body, 1, "vector", [], s.lanes, s.interleave)]
         return self.reduction(s)
 
-    def fits(self, body: list[Stmt]) -> bool:
-        """Whether a body holds nothing but what lanes can do."""
+    def fits(self, loop: For) -> bool:
+        """Whether the body of a loop holds nothing but what lanes can do."""
+        body = loop.body
+        bound = bound_in([loop])
         for s in walk(body):
             if isinstance(s, Check):
                 if self.sites[s.site].error != "deoptimise":
@@ -111,13 +118,16 @@ class _Lanes:
             elif isinstance(s, (Load, Store)):
                 if s.imag is not None:
                     return False
+            elif isinstance(s, Reduce):
+                if not _dots_by_lane(s) or any(name in bound for name in symbols(s.extent)):
+                    return False
             elif not isinstance(s, (DimValue, Bind, If, While)) and not (isinstance(s, For) and s.role == "serial"):
                 return False
         return True
 
     def independent(self, s: For) -> bool:
         """Whether no turn touches what another one writes."""
-        inner = {x.symbol for x in walk(s.body) if isinstance(x, (For, Bind))}
+        inner = bound_in(s.body)
         facts = self.facts.copy()
         _ranges(s.body, facts)
         other = self.names.symbol()
@@ -128,7 +138,7 @@ class _Lanes:
         _ranges(twin, facts)
         here = [(place_of(x), isinstance(x, Store)) for x in walk(s.body) if isinstance(x, (Load, Store))]
         there = [(place_of(x), isinstance(x, Store)) for x in walk(twin) if isinstance(x, (Load, Store))]
-        inner |= {x.symbol for x in walk(twin) if isinstance(x, (For, Bind))}
+        inner |= bound_in(twin)
         for a, writes in here:
             for b, overwrites in there:
                 if not (writes or overwrites) or a[0].name != b[0].name:
@@ -150,7 +160,7 @@ class _Lanes:
             if any(isinstance(x, Var) and x.name == c.inner.name for t in walk(body) for x in read(t)):
                 return None
             parts.append(Part(c.result, kind, "free", value, c.init))
-        if any(isinstance(t, Store) for t in walk(body)):
+        if any(isinstance(t, (Store, Reduce)) for t in walk(body)):
             return None
         index = self.names.symbol()
         r = Renaming()
@@ -161,11 +171,26 @@ class _Lanes:
         return [Reduce(index, extent, rebuilt(body, r), parts)]
 
 
+def _dots_by_lane(s: Reduce) -> bool:
+    """Whether each lane can add up dot products of its own."""
+    return all(p.order == "dot" and ORDERS[p.model].by_lane for p in s.parts)
+
+
+def _with_turns_inside(s: For) -> For:
+    """The loop with those over lanes in it turn by turn."""
+    body: list[Stmt] = [
+        For(x.symbol, x.lower, x.upper, x.body) if isinstance(x, For) and x.role == "vector" else x for x in s.body
+    ]
+    return For(s.symbol, s.lower, s.upper, body, s.step, s.role, s.carried, s.lanes, s.interleave)
+
+
 def _ranges(body: list[Stmt], facts: Facts) -> None:
-    """Record the ranges of the loops in a body."""
+    """Record the ranges of the loops in a body; that they have turns holds for their own accesses only."""
     for s in body:
         if isinstance(s, For):
-            index_range(facts, s.symbol, s.lower, s.upper, s.step)
+            index_bounds(facts, s.symbol, s.lower, s.upper, s.step)
+        elif isinstance(s, Reduce):
+            index_bounds(facts, s.symbol, 0, s.extent, 1)
         for inner in bodies(s):
             _ranges(inner, facts)
 

@@ -11,7 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jitgraph.codegen.loops import Alloc, Bind, DimValue, For, Free, If, Let, Load, Operand, Reduce, Stmt, Store, Var, While
+from jitgraph.codegen.loops import (
+    Alloc,
+    Bind,
+    DimValue,
+    For,
+    Free,
+    If,
+    Let,
+    Load,
+    Operand,
+    Reduce,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import as_symbol, symbol, symbols
 from jitgraph.records import dataclass
@@ -66,7 +81,9 @@ def _plan(body: list[Stmt], at: int) -> _Plan | None:
         return None
     fill, use = uses
     loop, product = body[fill], body[use]
-    if not isinstance(loop, (For, Reduce)) or (isinstance(loop, For) and (loop.role, loop.lower, loop.step) != ("vector", 0, 1)):
+    if not isinstance(loop, (For, Reduce)) or (
+        isinstance(loop, For) and (loop.role, loop.lower, loop.step) != ("vector", 0, 1)
+    ):
         return None
     stores = [s for s in walk(loop.body) if isinstance(s, Store)]
     own = [s for s in stores if s.buffer.name == name]
@@ -89,9 +106,7 @@ def _plan(body: list[Stmt], at: int) -> _Plan | None:
 
 
 def _mentions(s: Stmt, name: str) -> bool:
-    return any(
-        (isinstance(x, (Load, Store)) and x.buffer.name == name) or name in touched(x) for x in walk([s])
-    )
+    return any((isinstance(x, (Load, Store)) and x.buffer.name == name) or name in touched(x) for x in walk([s]))
 
 
 def _written(body: list[Stmt]) -> Iterator[str]:
@@ -184,20 +199,6 @@ def _made_there(alloc: Alloc, loop: For | Reduce, plan: _Plan, cold: list[Stmt],
     """The cold side of a branch, which has the temporary to itself."""
     extent = loop.upper if isinstance(loop, For) else loop.extent
     store = Store(alloc.buffer, (symbol(loop.symbol),), plan.value)
-    r = Renaming(names=names)
-    body: list[Stmt] = [alloc, For(loop.symbol, 0, extent, [*plan.needed, store], 1, "vector"), *cold]
-    if alloc.scope == "heap":
-        body.append(Free(alloc.buffer))
-    for s in cold:  # what the branch gives keeps its name
-        r.vars.update({v.name: v for v in assigned(s)})
-    return _with_results(rebuilt(body, r), cold, r)
-
-
-def _with_results(body: list[Stmt], cold: list[Stmt], r: Renaming) -> list[Stmt]:
-    back = Renaming()
-    for s in cold:
-        for v in assigned(s):
-            fresh = r.operand(v)
-            if isinstance(fresh, Var):
-                back.vars[fresh.name] = v
-    return rebuilt(body, back)
+    fill = For(loop.symbol, 0, extent, [*plan.needed, store], 1, "vector")
+    freed: list[Stmt] = [Free(alloc.buffer)] if alloc.scope == "heap" else []
+    return [alloc, *rebuilt([fill], Renaming(names=names)), *cold, *freed]

@@ -11,6 +11,7 @@ from jitgraph.config import config
 from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Site
 from jitgraph.records import dataclass
+from jitgraph.schedule.chain import chain
 from jitgraph.schedule.dots import dots
 from jitgraph.schedule.hoist import hoist
 from jitgraph.schedule.inline import inline, used_kernels
@@ -18,12 +19,16 @@ from jitgraph.schedule.interchange import interchange
 from jitgraph.schedule.jam import jam
 from jitgraph.schedule.join import join
 from jitgraph.schedule.lanes import lanes
+from jitgraph.schedule.operands import operands
 from jitgraph.schedule.overflows import overflows
 from jitgraph.schedule.registers import registers
+from jitgraph.schedule.rings import rings
+from jitgraph.schedule.rows import rows
 from jitgraph.schedule.settle import settle
 from jitgraph.schedule.simplify import simplify
 from jitgraph.schedule.statements import Names
 from jitgraph.schedule.swaps import without_swaps
+from jitgraph.schedule.triangle import triangles
 from jitgraph.schedule.unused import without_unused
 from jitgraph.schedule.versions import versions
 
@@ -37,7 +42,7 @@ class Run:
         core: the order in which BLAS adds up dot products, see `dots`.
     """
 
-    kernels: Sequence[Function]
+    kernels: list[Function]
     facts: Facts
     names: Names
     core: str
@@ -46,28 +51,32 @@ class Run:
 
 #: What runs, in order: each makes a body of the body.
 PASSES: tuple[tuple[str, Callable[[list[Stmt], Run], list[Stmt]]], ...] = (
-    ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
+    ("simplify", lambda body, run: without_unused(simplify(body, run.facts, run.names))),
     ("overflows", lambda body, run: overflows(body, run.names)),
     ("hoist", lambda body, run: hoist(body)),
     ("dots", lambda body, run: dots(body, run.core, run.facts, run.names)),
     ("versions", lambda body, run: versions(body, run.facts, run.names)),
     ("inline", lambda body, run: inline(body, run.kernels, run.names)),
-    ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
+    ("simplify", lambda body, run: without_unused(simplify(body, run.facts, run.names))),
+    ("operands", lambda body, run: without_unused(operands(body, run.names))),
     ("join", lambda body, run: join(body, run.facts, run.names)),
     ("registers", lambda body, run: without_unused(registers(body, run.facts, run.names))),
     ("swaps", lambda body, run: without_swaps(body)),
-    ("interchange", lambda body, run: interchange(body)),
+    ("interchange", lambda body, run: interchange(body, run.names)),
     ("jam", lambda body, run: jam(body, run.facts, run.names)),
+    ("rows", lambda body, run: rows(body, run.facts, run.names)),
     ("registers", lambda body, run: registers(body, run.facts, run.names)),
-    ("simplify", lambda body, run: without_unused(simplify(body, run.facts))),
+    ("simplify", lambda body, run: without_unused(simplify(body, run.facts, run.names))),
+    ("triangles", lambda body, run: triangles(body, run.facts, run.names)),
     ("lanes", lambda body, run: lanes(body, run.facts, run.names, run.sites)),
     ("hoist", lambda body, run: hoist(body)),
+    ("rings", lambda body, run: rings(body)),
     ("settle", lambda body, run: settle(body, run.names)),
 )
 
 
 def optimise(p: Program, facts: Facts, core: str = "") -> Program:
-    """A program with its loops made ready for the machine. One without loops of the user's is returned as it is.
+    """A program with its loops made ready for the machine. In one without loops of the user's only kernels are joined.
 
     Args:
         facts: what holds when the entry starts.
@@ -79,20 +88,21 @@ def optimise(p: Program, facts: Facts, core: str = "") -> Program:
             from jitgraph.codegen.loops_verify import verify
 
             verify(p)
-    return replace(p, kernels=used_kernels(p.entry, p.kernels))
+    kernels = used_kernels(p.entry, p.kernels)
+    left = {k.name for k in kernels}
+    return replace(p, kernels=kernels, inlined=[k for k in p.kernels if k.name not in left])
 
 
 def stages(p: Program, facts: Facts, core: str = "") -> Iterator[tuple[str, Program]]:
     """The program behind each pass, with the name of the pass."""
-    if not has_loops(p.entry):
-        return
-    run = Run(p.kernels, facts, Names(), core, p.sites)
-    for name, apply in PASSES:
-        p = replace(p, entry=apply(p.entry, run))
+    run = Run(list(p.kernels), facts, Names(), core, p.sites)
+    p = replace(p, entry=chain(p.entry, run.kernels, facts, run.names), kernels=run.kernels)
+    yield "chain", p
+    for name, apply in PASSES if has_loops(p.entry) else ():
+        p = replace(p, entry=apply(p.entry, run), notes=[*run.names.notes])
         yield name, p
 
 
 def has_loops(body: list[Stmt]) -> bool:
     """Whether a body has loops that run turn by turn."""
     return any(isinstance(s, While) or (isinstance(s, For) and s.role == "serial") for s in walk(body))
-

@@ -32,7 +32,8 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.ir.dims import Dim, DimLike, Facts, symbol, symbols
 from jitgraph.ir.scalar_eval import NumpyScalar
-from jitgraph.schedule.statements import Renaming, assigned, rebuilt
+from jitgraph.schedule.statements import Names, Renaming, assigned, rebuilt
+from jitgraph.schedule.wraps import unwrapped
 
 TRUE, FALSE = Const(True, dtypes.BOOL), Const(False, dtypes.BOOL)
 #: Primitives that are folded where all operands are constants; what they give has one meaning on every machine.
@@ -43,6 +44,7 @@ _FOLDED = frozenset(
 #: More facts than this are not kept: each question goes through all of them.
 FACTS_KEPT = 48
 _COMMUTATIVE = frozenset(("add", "mul", "and_", "or_", "xor", "add_overflows", "mul_overflows"))
+_NEUTRAL = frozenset(("add", "sub", "mul", "or_", "xor"))
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
@@ -100,10 +102,15 @@ class Simplifier:
         meaning: how a condition was computed.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, names: Names | None = None) -> None:
         self.state = State(facts)
+        self.names = names
         self.r = Renaming()
         self.meaning: dict[str, Let] = {}
+        self.sums: dict[str, Let] = {}
+        #: What the loops around carry.
+        self.waited: set[str] = set()
+        self.over_lanes = False
         self.evaluate = NumpyScalar()
 
     # --- walks ------------------------------------------------------------------------------------------------------
@@ -138,6 +145,8 @@ class Simplifier:
             self.r.vars[s.var.name] = found
             return
         op, args, attr = self.canonical(s.op, args, s.attr)
+        if op == "select" and self.off_chain(s.var, args, out):
+            return
         key = (op, args, attr, s.var.dtype)
         known = self.state.find(key)
         if known is not None:
@@ -147,7 +156,36 @@ class Simplifier:
         self.state.known[key] = s.var
         if s.var.dtype == dtypes.BOOL:
             self.meaning[s.var.name] = let
+        elif op in _NEUTRAL:
+            self.sums[s.var.name] = let
         out.append(let)
+
+    def off_chain(self, var: Var, args: tuple[Operand, ...], out: list[Stmt]) -> bool:
+        """`select c, x + y, x` as `x + select c, y, neutral`, where x is carried by a loop and so waited for: the choice
+        is made beside it. -0.0 is neutral for sums of floats, 0.0 for differences, with signs of zero and NaN.
+        """
+        if self.names is None or not self.waited:
+            return False
+        condition, yes, no = args
+        for flipped, (changed, kept) in enumerate(((yes, no), (no, yes))):
+            let = self.sums.get(changed.name) if isinstance(changed, Var) else None
+            if let is None or not isinstance(kept, Var) or kept.name not in self.waited:
+                continue
+            left, right = let.args
+            if left != kept and (right != kept or let.op not in _COMMUTATIVE):
+                continue
+            other = right if left == kept else left
+            if other == kept:
+                continue
+            neutral = Const(_neutral(let.op, var.dtype), var.dtype)
+            beside = self.names.var(var.dtype)
+            sides = (neutral, other) if flipped else (other, neutral)
+            out.append(Let(beside, "select", (condition, *sides)))
+            made = Let(var, let.op, (kept, beside) if left == kept else (beside, kept))
+            self.sums[var.name] = made
+            out.append(made)
+            return True
+        return False
 
     def operand(self, x: Operand) -> Operand:
         x = self.r.operand(x)
@@ -282,8 +320,17 @@ class Simplifier:
         out.append(Check(condition, s.site, tuple(self.operand(x) for x in s.values)))
         self.assume(condition, True)
 
+    def decision(self, x: Operand) -> Operand:
+        """A condition, or its value if what is known here decides the comparison that it was computed by."""
+        x = self.operand(x)
+        let = self.meaning.get(x.name) if isinstance(x, Var) else None
+        if let is None or let.op != "cmp":
+            return x
+        found = self.compare(let.attr, *let.args)
+        return x if found is None else found
+
     def _if(self, s: If, out: list[Stmt]) -> None:
-        condition = self.operand(s.condition)
+        condition = self.decision(s.condition)
         if isinstance(condition, Const):
             taken = bool(condition.value)
             self.statements(s.then if taken else s.otherwise, out)
@@ -325,7 +372,9 @@ class Simplifier:
         outside = self.r.dims.get(s.symbol)
         self.r.forget_dim(s.symbol)
         index_range(state.facts, s.symbol, lower, upper, step)
+        around, self.over_lanes = self.over_lanes, self.over_lanes or s.role != "serial"
         body = self.scoped(s.body, state)
+        self.over_lanes = around
         self.close(carried)
         if outside is not None:
             self.r.set_dim(s.symbol, outside)
@@ -333,6 +382,7 @@ class Simplifier:
         out.append(For(s.symbol, lower, upper, body, step, s.role, carried, s.lanes, s.interleave))
 
     def carried(self, s: For | While) -> list[Carry]:
+        self.waited.update(c.inner.name for c in s.carried)
         return [Carry(c.inner, self.operand(c.init), c.next, c.result) for c in s.carried]
 
     def close(self, carried: list[Carry]) -> None:
@@ -362,11 +412,25 @@ class Simplifier:
         out.append(made)
 
     def _load(self, s: Load, out: list[Stmt]) -> None:
-        out.append(Load(s.var, self.r.buffer(s.buffer), self.r.index(s.index), s.imag))
+        out.append(Load(s.var, self.r.buffer(s.buffer), self.index(s.index, out), s.imag))
 
     def _store(self, s: Store, out: list[Stmt]) -> None:
         imag = None if s.imag is None else self.operand(s.imag)
-        out.append(Store(self.r.buffer(s.buffer), self.r.index(s.index), self.operand(s.value), imag))
+        index = self.index(s.index, out)
+        out.append(Store(self.r.buffer(s.buffer), index, self.operand(s.value), imag))
+
+    def index(self, index: tuple[DimLike, ...], out: list[Stmt]) -> tuple[DimLike, ...]:
+        """An index without needless remainders."""
+        if self.names is None or self.over_lanes:
+            return self.r.index(index)
+        return tuple(unwrapped(self.r.dim(d), self.state, self.names, out) for d in index)
+
+
+def _neutral(op: str, dtype: np.dtype) -> float | int:
+    """What `op` on the right does not change anything with."""
+    if op == "mul":
+        return 1
+    return -0.0 if op == "add" and dtype.kind == "f" else 0
 
 
 def decided(facts: Facts, predicate: str, a: DimLike, b: DimLike) -> Const | None:
@@ -486,9 +550,9 @@ def _integers(op: str, args: tuple[Operand, ...], dtype: np.dtype) -> Operand | 
     return None
 
 
-def simplify(body: list[Stmt], facts: Facts) -> list[Stmt]:
+def simplify(body: list[Stmt], facts: Facts, names: Names | None = None) -> list[Stmt]:
     """A body simplified under the facts that hold in front of it; scalars that nobody reads are left to `dce`."""
-    return Simplifier(facts.copy()).body(body)
+    return Simplifier(facts.copy(), names).body(body)
 
 
 __all__ = ["FALSE", "TRUE", "Simplifier", "assigned", "decided", "index_bounds", "index_range", "learn", "simplify"]

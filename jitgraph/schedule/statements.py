@@ -45,11 +45,22 @@ from jitgraph.records import dataclass, field
 
 
 class Names:
-    """Names of a function that nobody uses yet."""
+    """Names of a function that nobody uses yet, and where they come from.
+
+    Attributes:
+        origin: what a loop's index was called where the loop was written: the user's loop, or the kernel.
+        notes: what has been done to which loops, for `explain`.
+    """
 
     def __init__(self, prefix: str = "w") -> None:
         self.prefix = prefix
         self.numbers = itertools.count(1)
+        self.origin: dict[str, str] = {}
+        self.notes: dict[tuple[str, tuple[str, ...]], None] = {}
+
+    def note(self, what: str, *loops: str) -> None:
+        """Record what was done to the loops with these indices."""
+        self.notes[what, tuple(dict.fromkeys(self.origin.get(name, name) for name in loops))] = None
 
     def var(self, dtype: object) -> Var:
         return Var(f"{self.prefix}{next(self.numbers)}", dtype)  # type: ignore[arg-type]
@@ -130,6 +141,7 @@ class Renaming:
         from jitgraph.ir.dims import symbol as dim_of
 
         fresh = self.names.symbol()
+        self.names.origin[fresh] = self.names.origin.get(symbol, symbol)
         self.set_dim(symbol, dim_of(fresh))
         return fresh
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from jitgraph.codegen.loops import (
     Alloc,
     Bind,
+    CallKernel,
+    Check,
     DimValue,
     For,
     Free,
@@ -57,8 +59,9 @@ def _sweep(body: list[Stmt], used: set[str], names: set[str]) -> list[Stmt]:
             s = If(s.condition, then, otherwise, merges, s.cold)
         elif isinstance(s, Reduce):
             parts = [p for p in s.parts if p.result.name in used]
-            if not parts:
+            if not parts and not any(isinstance(x, (Store, Check, CallKernel)) for x in walk(s.body)):
                 continue
+            parts = parts or s.parts[:1]  # its body does something else, too
             used |= {x.name for p in parts for x in (p.value, p.factor) if isinstance(x, Var)}
             s = Reduce(s.symbol, s.extent, _sweep(s.body, used, names), parts, s.lanes)
         used |= {x.name for x in read(s) if isinstance(x, Var)}
@@ -125,5 +128,7 @@ def _without_buffers(body: list[Stmt], names: set[str]) -> list[Stmt]:
             made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
         elif isinstance(s, While):
             made = While(_without_buffers(s.test, names), s.condition, _without_buffers(s.body, names), s.carried)
+        elif isinstance(s, Reduce):
+            made = Reduce(s.symbol, s.extent, _without_buffers(s.body, names), s.parts, s.lanes)
         out.append(made)
     return out

@@ -171,6 +171,9 @@ class _Versions:
             self.facts.assume_nonnegative(d)
         clean = self.inner(_with(s, granted, None))
         self.facts = outer
+        if isinstance(s, For):
+            self.names.note("runs without the checks of indices that its bounds decide", s.symbol)
+        clean.carried = [Carry(c.inner, c.init, c.next, self.names.var(c.result.dtype)) for c in clean.carried]
         twin = _with(_cold_side(s, self.cold), {}, self.names)
         merges = [
             Merge(c.result, a.result, b.result)

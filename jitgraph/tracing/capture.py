@@ -50,6 +50,8 @@ from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer
 
 _RESTARTS = 40
+#: A branch that is settled for more visits (the turns of a loop traced one by one) is settled for all.
+_VISITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,9 @@ class _Decisions:
             self.static_leaves.add(restart.static_leaf)
         if restart.settle is not None:
             self.settled.add(restart.settle)
+            place = restart.settle[0]
+            if sum(1 for other, _ in self.settled if other == place) > _VISITS:
+                self.settled.add((place, 0))
         if restart.unroll is not None:
             self.unrolled[restart.unroll[0]] = restart.unroll[1]
         if restart.lift:

@@ -87,6 +87,13 @@ class Shown:
         return f"\x01{len(self.mode.shown) - 1}:{spec}\x01"
 
 
+#: Assumptions of a trace that hold unless a call has shown the opposite. Those behind do not hold: so a loop that Python
+#: runs while a test holds has an end in the trace, and a call that takes more turns goes to another trace.
+_HELD: Final = 32
+#: Assumptions of a trace: a loop that neither answer ends is none for Python to run.
+_MOST_ASSUMED: Final = 512
+
+
 class CaptureMode(TraceMode):
     """The mode of one trace.
 
@@ -218,12 +225,16 @@ class CaptureMode(TraceMode):
                 spoil(self, merged, watched.settle)
 
         self._expire(storage)
+        for copy, sources, error in self._copied:
+            if copy is storage:
+                for source in sources:
+                    spoil(self, source, None, error=error)
 
     def copied(self, storage: Storage, sources: list[Storage], error: Callable[[], BaseException]) -> None:
         """`storage` is a copy of what `sources` hold now, where Python has views: no longer so when one is written.
 
         Args:
-            error: what a use of it raises from then on.
+            error: what a use of the others raises from then on.
         """
         self._copied.append((storage, sources, error))
 
@@ -387,7 +398,9 @@ class CaptureMode(TraceMode):
                 "do it before the write and outside of the loop, or give both cases one type.",
             )
         number = len(self.assumed)
-        answer = self.path[number] if number < len(self.path) else True
+        if number >= _MOST_ASSUMED:
+            self.fail(f"{why} depends on data, and so did {number} before it", "use a loop in the function itself.")
+        answer = self.path[number] if number < len(self.path) else number < _HELD
         self.assumed.append(answer)
         self.known_flags[flag] = answer
         condition = flag if answer else self.builder.apply(REGISTRY["logical_not"], flag)[0]
@@ -491,6 +504,8 @@ def spoil(
     error: Callable[[], BaseException] | None = None,
 ) -> None:
     """Make every later read or write of `storage` fail, by `error` if it is given, or assume a way through `settle`."""
+    if storage.value is None:
+        return
     mode.spoiled.append((storage, storage.mode, storage.value))
     storage.mode = StaleMode(mode, settle, reason, remedy, error)
     storage.value = None

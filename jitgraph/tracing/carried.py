@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -181,6 +181,7 @@ class Region:
         self.names.clear()
         self.links.clear()
         self.storages.clear()
+        self.stale.clear()
         for name in self.info.head:
             value = scope.get(name)
             overwritten = name in self.info.unread and any(map(is_array, parts_of(value)[0]))
@@ -302,9 +303,6 @@ class Region:
         for k, x in enumerate(leaves):
             if carried.types[k] is not None and is_array(x):
                 self.head_leaves[x._storage] = carried, k
-                self.head_parts[carried.name, k] = x
-            elif (carried.name, k) in self.links:
-                leaves[k] = self.head_parts[self.links[carried.name, k]]
         for k, origins in carried.origins.items():
             if origins.alone:
                 leaves[k] = origins.view(self.mode, 0, origins.arguments)
@@ -318,6 +316,11 @@ class Region:
                 views = look(self.mode, init, self._is_outside).views
                 sources = [init._storage, *(view._storage for view in views)]
                 self.mode.copied(x._storage, sources, partial(self._stale, carried.name))
+        for k, x in enumerate(leaves):
+            if (carried.name, k) in self.links:
+                leaves[k] = self.head_parts[self.links[carried.name, k]]
+            elif is_array(x):
+                self.head_parts[carried.name, k] = x
         return self._built(carried, leaves)
 
     def _stale(self, name: str) -> BaseException:
@@ -382,12 +385,10 @@ class Region:
                 fits = known and fits
         fits = same_arrays.compare_links(self, scope) and fits
         fits = same_arrays.compare_twins(self, scope) and fits
-        if fits:
-            self._compare_kinds(scope)
-        return fits
+        return fits and self._compare_kinds(scope)
 
-    def _compare_kinds(self, scope: Scope) -> None:
-        """Python numbers from before that are carried in another type.
+    def _compare_kinds(self, scope: Scope) -> bool:
+        """Python numbers from before that are carried in another type; False if one is carried with its kind now.
 
         Raises:
             Changed: the first turn shows that they are Python's.
@@ -400,7 +401,7 @@ class Region:
                 if have is not None and argument is not None and have.is_python and have != t and carried.read:
                     before[argument], names[argument] = have, carried.name
         if not before:
-            return
+            return True
         ends: dict[str, set[Value]] = {}
         for name in self.info.after:
             leaves = parts_of(scope.get(name))[0]
@@ -408,8 +409,12 @@ class Region:
         for argument, t in before.items():
             name = names[argument]
             others = set().union(*(found for other, found in ends.items() if other != name))
-            if sees_kind({argument: t}, others) and self._may_peel():
-                raise Changed(name, t, scope.get(name))
+            if sees_kind({argument: t}, others):
+                if self._may_peel():
+                    raise Changed(name, t, scope.get(name))
+                if self._tell_kinds(name):
+                    return False
+        return True
 
     def _is_made_inside(self, value: Any) -> bool:
         return any(defined_in(value, block) for block in self._blocks())
@@ -554,8 +559,11 @@ class Region:
         keeps = self._keeps(name, end)
         leaves, tree = self._end_of(carried, end)
         if tree is not None and tree.kind is Boxed and carried.tree is None:
-            return self._carry_kind(carried, end, tree)
+            return self._carry_kind(carried, end, *tree.meta)  # type: ignore[misc]  # the two types
         if tree != carried.tree:
+            if is_missing(self.before.get(name)):  # what else an attempt has found out may have changed it
+                del self.names[name]
+                return False
             raise Changed(carried.name, self.before.get(carried.name), end)
         fits = True
         if any(map(is_spoiled, leaves)):
@@ -589,8 +597,10 @@ class Region:
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)
                 value = x._storage.value if type(x) is Tensor else x
-                if tree is not None and tree.kind is Boxed and have is not None and is_exact(self.mode, value, have, t):
-                    continue
+                if tree is not None and tree.kind is Boxed and have is not None:
+                    checked = have.kind == "py_int" and isinstance(value, Value)  # by `_ends`
+                    if checked or is_exact(self.mode, value, have, t):
+                        continue
                 if joined is None or not _convertible(t, have, carried.inits[k]):
                     if not self._is_overwritten(carried, k, value):
                         raise Changed(carried.name, t, x)
@@ -602,8 +612,10 @@ class Region:
                 if lies and carried.read and carried.tree is None and self._may_peel():
                     raise Changed(carried.name, t, x)  # from the second turn on it may lie in memory as here
                 narrower = joined == t and have is not None and t.is_python and have.is_python and carried.tree is None
-                if narrower and self._may_peel():
-                    raise Changed(carried.name, t, x)  # a float before the loop, an int from the first turn on
+                if narrower:  # a float before the loop, an int from the first turn on
+                    if self._may_peel() or not carried.read or have is None:
+                        raise Changed(carried.name, t, x)
+                    return self._carry_kind(carried, end, have)
                 if joined != t:
                     carried.types[k] = joined
                     fits = False
@@ -631,22 +643,58 @@ class Region:
         init = carried.inits[k]
         return is_array(carried.fixed[k]) and is_array(x) and (init is None or is_array(init))
 
-    def _carry_kind(self, carried: Carried, end: Any, tree: TreeDef) -> bool:
+    def _carry_kind(self, carried: Carried, end: Any, *types: TensorType) -> bool:
         """From here on a scalar is carried with a bool that says of which kind it is.
+
+        Args:
+            types: what it is at the end of a turn: one of two, or one that it is not before the loop.
 
         Raises:
             Changed: its value from before is of a third kind.
         """
         init = carried.inits[0]
-        parts = None if init is None else boxed_as(init, tree.meta)  # type: ignore[arg-type]  # the two types
-        joined = carried_type(parts_of(end)[0][0])
-        if parts is None or joined is None or carried_type(init) is None:
+        have = None if init is None else carried_type(init)
+        if have is None:
+            raise Changed(carried.name, carried.types[0], end)
+        yes, no = types if len(types) == 2 else (*types, have)
+        parts, joined = boxed_as(init, (yes, no)), join_kinds(yes, no)
+        if parts is None or joined is None:
             raise Changed(carried.name, carried.types[0], end)
         if not is_exact(self.mode, init._storage.value if type(init) is Tensor else init, type_of(init), joined):
             raise Changed(carried.name, carried.types[0], end)
-        carried.tree, carried.inits, carried.fixed = tree, parts, list(parts)
+        carried.tree, carried.inits, carried.fixed = flatten(Boxed(0, True, yes, no))[1], parts, list(parts)
         carried.types = [joined, python_type("py_bool")]
         return False
+
+    def _converted(self) -> str:
+        """A name that turns begin with in another type than it has before the loop; "" if there is none."""
+        for name, carried in self.names.items():
+            for init, t in zip(carried.inits, carried.types, strict=True):
+                have = None if init is None or is_spoiled(init) else carried_type(init)
+                if carried.read and have is not None and t is not None and dense(have) != t:
+                    return name
+        return ""
+
+    def _tell_kinds(self, *names: str) -> bool:
+        """Carry Python numbers that turns make another type's with their kind, as no call can turn back; any there are.
+
+        Args:
+            names: those meant; none: all that are used behind the loop.
+        """
+        if len(self.mode.blocks) > 1:  # docs/limits.md: they are of the type that turns of the outer loop give them
+            return False
+        found = False
+        for name in names or self.info.after:
+            carried = self.names.get(name)
+            if carried is None or carried.tree is not None or not carried.read:
+                continue
+            (init,), (t,) = carried.inits, carried.types
+            have = None if init is None else carried_type(init)
+            if t is None or have is None or have == t or join_kinds(t, have) is None or not have.is_python:
+                continue
+            self._carry_kind(carried, None, t)
+            found = True
+        return found
 
     def _restart(self, error: errors.TraceError) -> Restart | None:
         """What traces the turns one by one, if there are few and the arguments say how many; `error` if that fails."""
@@ -673,6 +721,7 @@ class Region:
         for carried in self.names.values():
             for init, t in zip(carried.inits, carried.types, strict=True):
                 if t is not None:
+                    init = self._unspoiled(init)
                     tagged = carried.tree is not None and carried.tree.kind is Boxed
                     if tagged and init is not None and t.kind != "py_bool":
                         is_exact(self.mode, lift(self.mode, init), type_of(init), t)  # under a check
@@ -683,6 +732,15 @@ class Region:
                 found += origins.codes(self.mode, carried.inits[k], lambda s: True)
         return found + [s.value for s in self.storages]
 
+    def _unspoiled(self, x: Any) -> Any:
+        """An array from before the loop that a turn makes unusable, as it was."""
+        if not is_spoiled(x):
+            return x
+        mode, value = next((m, v) for s, m, v in self.mode.spoiled if s is x._storage and v is not None)
+        made = make(Storage(mode, value), x._steps)
+        made._dim = x._dim
+        return made
+
     def _ends(self, scope: Scope, changed: dict[Storage, Any]) -> list[Value]:
         """The values at the end of a turn, converted; emitted at the builder's place."""
         found: list[Value] = []
@@ -692,7 +750,10 @@ class Region:
             for x, t, argument in zip(leaves, carried.types, carried.arguments, strict=True):
                 if t is not None and argument is not None:
                     with at_versions(changed):
-                        found.append(argument if x is None else convert(self.mode, lift(self.mode, x), t))
+                        value = argument if x is None else lift(self.mode, x)
+                        if carried.tree is not None and carried.tree.kind is Boxed and value.type != t:
+                            is_exact(self.mode, value, value.type, t)  # under a check
+                        found.append(convert(self.mode, value, t))
             for k, origins in carried.origins.items():
                 x = leaves[k]
                 codes = None if x is None else origins.codes(self.mode, x, self._is_outside)
@@ -864,6 +925,12 @@ class Region:
                     return name
         return ""
 
+    def _add_storages(self, changed: Iterable[Storage]) -> bool:
+        """Carry the storages that an attempt wrote; True if some are new."""
+        new = [s for s in changed if s not in self.storages]
+        self.storages += new
+        return bool(new)
+
     def _remember(self) -> None:
         self.regions.decided[self._entry_key] = [(n, c.tree, tuple(c.types), c.read) for n, c in self.names.items()]
 
@@ -876,6 +943,10 @@ class Region:
             return False
         if isinstance(error, NeedsFirstTurn) and error.region is self:
             self._give_up(error)
+            return True
+        converted = self._converted() if isinstance(error, TypeError) and self._can_peel() else ""
+        if converted:  # the first turn begins with another type, and there is perhaps no other
+            self._give_up(NeedsFirstTurn(self, converted))
             return True
         if not is_the_users(error):
             self.regions.close(opened, failed=True)

@@ -46,7 +46,7 @@ def branch(regions: Regions, test: Any, info: Any) -> Known | Branch:
     if not isinstance(truth, Value):
         return Known(truth)
     key = regions.key_of()
-    if key in regions.mode.settled or (key[0] in ENDLESS and regions.mode.can_rerun()):
+    if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_rerun()):
         return Known(regions.mode.assume(truth, "the way through a branch"))
     return Branch(regions, truth, BranchInfo(*info), key)
 
@@ -60,7 +60,7 @@ def choose(regions: Regions, test: Any, a: Callable[[], Any], b: Callable[[], An
     if not isinstance(truth, Value):
         return a() if truth else b()
     key = regions.key_of()
-    if key in regions.mode.settled or (key[0] in ENDLESS and regions.mode.can_rerun()):
+    if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_rerun()):
         return a() if regions.mode.assume(truth, "the way through an expression") else b()
     s = Branch(regions, truth, _CHOICE, key)
     s.begin(Names())
@@ -90,7 +90,7 @@ def check(regions: Regions, test: Any, message: Callable[[], Any] | None) -> Non
     """`assert test, message`: `if not test: raise AssertionError(message)`."""
     truth = regions.truth(test)
     key = regions.key_of() if isinstance(truth, Value) else None
-    if isinstance(truth, Value) and key in regions.mode.settled:
+    if isinstance(truth, Value) and regions.is_settled(key):
         truth = regions.mode.assume(truth, "an assertion")
     if not isinstance(truth, Value):
         if not truth:

@@ -15,6 +15,7 @@ of the operator is a pair of turns, after which each name stands for its own arr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from jitgraph import errors
@@ -24,7 +25,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import python_type
 from jitgraph.tensor import Storage, dim_tensor, lift, wrap
 from jitgraph.tracing.branches import Branch
-from jitgraph.tracing.carried import Region
+from jitgraph.tracing.carried import NeedsFirstTurn, Region
 from jitgraph.tracing.carried_names import Changed, is_missing
 from jitgraph.tracing.cells import Reshaped
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
@@ -58,6 +59,10 @@ class Unrolled:
     def stop(self, flag: Any) -> bool:
         """Whether the loop has ended by `break`; under a traced flag the remaining turns do nothing."""
         return flag is True
+
+
+def _same(error: BaseException) -> BaseException:
+    return error
 
 
 class ForRegion(Region):
@@ -134,6 +139,12 @@ class ForRegion(Region):
 
     def element(self) -> Any:
         """What the loop variable is bound to."""
+        try:
+            return self._element()
+        except NeedsFirstTurn as answer:  # a turn writes to the array that the loop goes over: the body meets it
+            return Poison(partial(_same, answer))
+
+    def _element(self) -> Any:
         start = 1 if self.peeled else 0
         if self.peeling:
             return self.sequence.element(0)
@@ -222,12 +233,15 @@ class ForRegion(Region):
         except Reshaped as answer:
             self._reshaped(str(answer), mark)
             return
+        new = self._add_storages(changed)
+        if self.failure is not None and new:  # what a turn writes before it raises is seen by the caller
+            self.failure = None
+            self.regions.undo(mark, self.block)
+            return
         if self.failure is None:
             if self._add_cells(opened):
                 self.regions.undo(mark, self.block)
                 return
-            new = [s for s in changed if s not in self.storages]
-            self.storages += new
             stops = bool(flag) and not self.with_break and scope.get(flag) is not False
             self.with_break = self.with_break or stops
             usable = compare_stale(self, mark)
@@ -247,7 +261,10 @@ class ForRegion(Region):
                 return
         needed = self._needs_turn()
         if needed and self.peeled and not self._runs():
-            self.regions.deoptimise_unless(self.sequence.length - 1, f"{needed} has another type if there is one turn")
+            what = f"{needed} has another type if there is one turn"
+            if not self.regions.deoptimise_unless(self.sequence.length - 1, what) and self._tell_kinds():
+                self.regions.undo(mark, self.block)
+                return
         if needed and not self.has_turn:
             at_least = self.regions.at_least_one(self._rest())
             if at_least is False:
@@ -259,6 +276,9 @@ class ForRegion(Region):
                 self.has_turn = self.regions.deoptimise_unless(
                     self._rest(), f"{needed} has another type if the loop has no turn"
                 )
+                if not self.has_turn and self._tell_kinds():
+                    self.regions.undo(mark, self.block)
+                    return
         self._emit(scope, changed)
 
     def _reshaped(self, what: str, mark: Mark) -> None:
@@ -577,12 +597,15 @@ class WhileLoop(Region):
             changed = self.regions.close(opened, failed=self.failure is not None, cells=True)
         except Reshaped as answer:
             self.regions.fail_change(str(answer))
+        new = self._add_storages(changed)
+        if self.failure is not None and new:
+            self.failure = None
+            self.regions.undo(self.mark, self.block, self.test_block)
+            return
         if self.failure is None:
             if self._add_cells(opened):
                 self.regions.undo(self.mark, self.block, self.test_block)
                 return
-            new = [s for s in changed if s not in self.storages]
-            self.storages += new
             usable = compare_stale(self, self.mark)
             try:
                 fits = self._compare(scope) and usable
@@ -593,10 +616,12 @@ class WhileLoop(Region):
             if new or not fits:
                 self.regions.undo(self.mark, self.block, self.test_block)
                 return
-            if not self.has_turn and self._needs_turn() and self.mode.can_rerun():
-                self.regions.undo(self.mark, self.block, self.test_block)
-                self.asking = True
-                return
+            if not self.has_turn and self._needs_turn():
+                asks = self.mode.can_rerun()
+                if asks or self._tell_kinds():
+                    self.regions.undo(self.mark, self.block, self.test_block)
+                    self.asking = asks
+                    return
         builder = self.mode.builder
         outer = builder.block
         builder.at_end(self.block)

@@ -230,11 +230,19 @@ class Members:
     def del_item(self, owner: Any, index: Any) -> None:
         del owner[index]
 
-    def augmented_attr(self, name: str, owner: Any, attribute: str, value: Any) -> None:
-        self.set_attr(self.augmented(name, self.attr(owner, attribute), value), owner, attribute)
+    def target_attr(self, owner: Any, attribute: str) -> tuple[Any, str, Any]:
+        """What `o.w` of `o.w += v` is; read before `v` is evaluated, as Python does."""
+        return owner, attribute, self.attr(owner, attribute)
 
-    def augmented_item(self, name: str, owner: Any, index: Any, value: Any) -> None:
-        old = self.item(owner, index)
+    def target_item(self, owner: Any, index: Any) -> tuple[Any, Any, Any]:
+        return owner, index, self.item(owner, index)
+
+    def augmented_attr(self, name: str, target: tuple[Any, str, Any], value: Any) -> None:
+        owner, attribute, old = target
+        self.set_attr(self.augmented(name, old, value), owner, attribute)
+
+    def augmented_item(self, name: str, target: tuple[Any, Any, Any], value: Any) -> None:
+        owner, index, old = target
         new = self.augmented(name, old, value)
         if new is old and type(old) is Tensor and type(owner) is Tensor and old._storage is owner._storage:
             return  # the view was written through already

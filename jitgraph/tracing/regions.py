@@ -126,6 +126,11 @@ class Regions:
         count = self._visits[place] = self._visits.get(place, 0) + 1
         return place, count
 
+    def is_settled(self, key: Any) -> bool:
+        """Whether one side of the branch at hand is assumed: its sides, or those of some other visits, fit no graph."""
+        settled = self.mode.settled
+        return key in settled or ((key[0], 0) in settled and self.mode.can_rerun())
+
     @property
     def depth(self) -> int:
         return len(self.mode.blocks) - 1

@@ -7,6 +7,7 @@ calls is `_jg_`, a free variable that holds the `Tracer` of the trace (`jitgraph
     o.m(a)               _jg_.method(o, "m", a)
     o.w, a[i]            _jg_.attr(o, "w"), _jg_.item(a, i)
     o.w = v, a[i] = v    _jg_.set_attr(v, o, "w"), _jg_.set_item(v, a, i)
+    a[i] += v            _jg_.augmented_item("iadd", _jg_.target_item(a, i), v)
     a + b, a += b        _jg_.binary("add", a, b), a = _jg_.augmented("iadd", a, b)
     a and b, a < b < c   _jg_.and_(a, lambda: b), _jg_.chain(a, ("lt", lambda: b), ("lt", lambda: c))
     x if t else y        _jg_.choose(t, lambda: x, lambda: y)
@@ -437,9 +438,10 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(target, ast.Name):
             return _assign(target.id, _call(node, "augmented", name, _name(target.id, target), value), node)
         if isinstance(target, ast.Attribute):
-            owner = self.expr(target.value)
-            return _expr(_call(node, "augmented_attr", name, owner, _text(target.attr, target), value))
-        return _expr(_call(node, "augmented_item", name, self.expr(target.value), self.index(target.slice), value))
+            known = _call(node, "target_attr", self.expr(target.value), _text(target.attr, target))
+            return _expr(_call(node, "augmented_attr", name, known, value))
+        known = _call(node, "target_item", self.expr(target.value), self.index(target.slice))
+        return _expr(_call(node, "augmented_item", name, known, value))
 
     def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
         out: list[ast.stmt] = []

@@ -68,7 +68,7 @@ def _one_of(
     truth = regions.truth(tests[0])
     if isinstance(truth, Value):
         key = regions.key_of()
-        if key in regions.mode.settled:
+        if regions.is_settled(key):
             truth = regions.mode.assume(truth, "the way through a branch")
     if not isinstance(truth, Value):
         return go(ways[0]) if truth else _one_of(tracer, tests[1:], ways[1:], answers, reach)

@@ -257,11 +257,9 @@ def test_reductions_have_numpys_bits(dtype: str, kind: str, axes: str, rest: str
           return %s
         }}"""
     )
-    for shape in [(3, 5), (37, 411), (411, 37), (2, 9001)]:
-        run(
-            arrange(floats(*shape, dtype=dtype.replace("64", "8").replace("32", "4"))),
-            interpreter=shape[0] * shape[1] < 20000,
-        )
+    for shape in [(3, 5), (3, 411), (411, 3), (37, 411), (411, 37), (2, 9001)]:
+        x = arrange(floats(*shape, dtype=dtype.replace("64", "8").replace("32", "4")))
+        run(x, interpreter=x.size < 2000)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "any", "all"])

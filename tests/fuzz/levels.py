@@ -136,7 +136,9 @@ class Levels:
         return self.of_loops(self.plain, args)
 
     def schedule(self, args: list[Any]) -> list[Any]:
-        return self.of_loops(self.stages.program(), args)
+        program = self.stages.program()
+        verify(program)
+        return self.of_loops(program, args)
 
     def of_loops(self, program: Program, args: list[Any]) -> list[Any]:
         final = self.stages.final()
@@ -185,8 +187,8 @@ def serving(jitted: Any, arguments: list[Any]) -> Specialisation | None:
     return None
 
 
-def check(program: Fuzzed, counts: Counts | None = None) -> Difference | None:
-    """Compare a program over its calls, at each level.
+def check(program: Fuzzed, counts: Counts | None = None, interpreted: Sequence[str] = LEVELS[:-1]) -> Difference | None:
+    """Compare a program over its calls, at each level: those of `interpreted`, and as machine code.
 
     Raises:
         Unsupported: it cannot be captured.
@@ -215,7 +217,7 @@ def check(program: Fuzzed, counts: Counts | None = None) -> Difference | None:
                 return Difference(program, call, _shown(what, expected, found), "capture")
             continue
         levels = known.setdefault(id(served), Levels(served))
-        for level in LEVELS[:-1]:
+        for level in interpreted:
             try:
                 with limited(_INTERPRET_SECONDS):
                     outcome = levels.outcome(level, program.make(call))

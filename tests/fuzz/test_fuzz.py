@@ -312,6 +312,12 @@ FAILED = {
         ["for i in range(12):", "    v = a0[i] if np.sum(a0) < np.sum(a1) else a1", "    try:", "        w = np.sum(v > 0)", "    except (TypeError, ValueError):", "        pass"],
         "w", [Argument("array", "float64", ("n", "m"), "C", 3), _F2],
     ),
+    "each turn writes to an argument, then raises": (
+        ["for i in range(a0.shape[0]):", "    v = a0", "    v[1:, np.arange(2)] = 12", "    w = u + 1"], "v", [_F2],
+    ),
+    "the element of an update is read before its value is": (
+        ["v = np.compress(a1 > 1e9, a1)", "a0[:, [0, 99]] += np.max(v)"], "a0", [_F2, _F],
+    ),
     "a float before the loop, an int from the first turn on": (
         ["v, w = 0.5, 1", "for i in range(a0.shape[0]):", "    v = int(v) + 1", "    w = w > 3"], "v, w", [_F],
     ),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import sys
-
 import numpy as np
 import pytest
 
@@ -17,6 +14,7 @@ from jitgraph.ir.parser import ParseError, parse
 from jitgraph.ir.printer import print_graph
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
 from jitgraph.source import SourceLoc
+from tests.checks import calls_of
 
 EVERYTHING = r"""
 graph @f(%x: f64[n, m], %y: f64[n, m]:F, %k: py_int, hidden "mod.g" %g: py_float) -> (fresh 0, argument 0, view_of_argument 1 via [(d0: n - 2) -> (d0 + 1, 0), [n, m]] tensor, dim n + 1, static "a\n") where n >= 0, n != 1, m >= 2, m != 1, index i >= 0, i <= n - 3, value v >= 0 if m >= 2, n < 2*m + 100 @ a.py:1:2 fast_math [nsz, reassoc] {
@@ -191,16 +189,7 @@ def test_printing_many_ops_is_linear() -> None:
         body = "".join(f"  %a{i} = add %a{i - 1}, %x : f64[n] @ m.py:{i}:3\n" for i in range(1, count + 1))
         return parse(f"graph @f(%x: f64[n]) -> f64[n] {{\n  %a0 = neg %x : f64[n]\n{body}  return %a{count}\n}}")
 
-    def calls(g: Graph) -> int:
-        count = itertools.count()
-        sys.setprofile(lambda frame, event, argument: next(count) and None)
-        try:
-            print_graph(g)
-        finally:
-            sys.setprofile(None)
-        return next(count)
-
-    small, large = calls(chain(200)), calls(chain(2000))
+    small, large = (calls_of(lambda g=chain(n): print_graph(g)) for n in (200, 2000))
     assert small > 200
     assert large < 11 * small
 

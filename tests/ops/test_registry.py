@@ -77,18 +77,16 @@ def test_region_operators_have_no_meaning_without_regions(name: str) -> None:
         REGISTRY[name].evaluate(1)
 
 
-def test_importing_the_records_is_fast_and_needs_no_compiler() -> None:
+def test_importing_the_records_is_quick_and_needs_no_compiler() -> None:
     code = (
-        "import sys, time, numpy, jitgraph.ir.builder\n"
-        "start = time.process_time(); import jitgraph.ops; spent = time.process_time() - start\n"
+        "import sys, itertools, numpy, jitgraph.ir.builder\n"
+        "calls = itertools.count()\n"
+        "sys.setprofile(lambda *_: next(calls) and None); import jitgraph.ops; sys.setprofile(None)\n"
         "assert not any(m.startswith('llvmlite') for m in sys.modules)\n"
-        "print(spent)"
+        "print(next(calls))"
     )
-    runs = [
-        float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout)
-        for _ in range(2)
-    ]
-    assert min(runs) < 0.15  # 6 ms on a quiet machine with compiled files, 50 ms without
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert int(done.stdout) < 20_000  # half as many; 6 ms with compiled files
 
 
 def test_bounds_are_those_of_the_vector_library() -> None:

@@ -248,14 +248,15 @@ def faults(dtype: np.dtype, fired: set[str]) -> list[str]:
     found: list[str] = []
     for named in batched(expressions(dtype), _CHUNK):
         graph, kept = graph_of(named, [TensorType(x.dtype, x.shape) for x in arrays])
+        wanted = [interpret(graph, arrays)[0]]
         for name, run in passes.items():
-            changed, wrong = changed_by(run, graph, kept, [arrays])
+            changed, wrong = changed_by(run, graph, kept, [arrays], wanted)
             found += [f"{name}: {kept[k].text} of {dtype}" for k in wrong]
             for t in scalar_types(dtype):
                 scalars = [(as_kind(x, t), as_kind(y, t), np.bool_(k % 2)) for k, (x, y) in enumerate(some)]
                 chosen = [kept[k] for k in changed if not (t.kind == "py_complex" and _ORDERED.search(kept[k].text))]
                 small, left = graph_of(chosen, [t, t, TensorType(dtypes.BOOL, (), "np_scalar")])
-                _, wrong = changed_by(run, small, left, scalars)
+                _, wrong = changed_by(run, small, left, scalars, [interpret(small, a)[0] for a in scalars])
                 found += [f"{name}: {left[k].text} of {t}" for k in wrong]
     return found
 
@@ -276,17 +277,21 @@ def batched(items: Iterator[Named], size: int) -> Iterator[list[Named]]:
 
 
 def changed_by(
-    run: Callable[[Graph], object], graph: Graph, kept: list[Named], calls: Sequence[Sequence[Any]]
+    run: Callable[[Graph], object],
+    graph: Graph,
+    kept: list[Named],
+    calls: Sequence[Sequence[Any]],
+    wanted: Sequence[Sequence[Any]],
 ) -> tuple[list[int], list[int]]:
-    """The results that a pass makes in another way, and those of them that have other bits then."""
+    """The results that a pass makes in another way, and those of them that have other bits then than `wanted`."""
     after = graph.clone()
     run(after)
     changed = [k for k, pair in enumerate(zip(shapes_of(graph), shapes_of(after), strict=True)) if pair[0] != pair[1]]
-    before, after = returning(graph.clone(), changed), returning(after, changed)
+    after = returning(after, changed)
     wrong: set[int] = set()
-    for arguments in calls:
-        wanted, results = interpret(before, arguments)[0], interpret(after, arguments)[0]
-        wrong |= {k for k, a, b in zip(changed, wanted, results, strict=True) if not same(a, b, kept[k].text)}
+    for arguments, before in zip(calls, wanted, strict=True):
+        results = interpret(after, arguments)[0]
+        wrong |= {k for k, b in zip(changed, results, strict=True) if not same(before[k], b, kept[k].text)}
     return changed, sorted(wrong)
 
 

@@ -273,6 +273,48 @@ def test_chained_assignment_and_tuple_targets():
     check(f, (V,), (vec(4),))
 
 
+class Doubler:
+    def __init__(self):
+        self.total = 1.0
+
+    def doubled(self, y):
+        self.total = self.total * 2
+        y[...] = y * 2
+        return y
+
+
+def test_the_target_of_an_update_is_read_before_its_value():
+    def attribute(x):
+        d = Doubler()
+        d.total += d.doubled(x).sum()
+        return d.total
+
+    def element(x):
+        x[0] += Doubler().doubled(x).sum()
+        return x
+
+    def view(x):
+        x[0:2] += Doubler().doubled(x)[1:3]
+        return x
+
+    def gathered(x):
+        x[[0, 1]] -= Doubler().doubled(x)[2]
+        return x
+
+    def in_a_dict(x):
+        d = {"k": x.sum()}
+
+        def tripled():
+            d["k"] = d["k"] * 3
+            return d["k"]
+
+        d["k"] -= tripled()
+        return d["k"]
+
+    for f in (attribute, element, view, gathered, in_a_dict):
+        check(f, (vec(5),), (vec(4),))
+
+
 @pytest.mark.parametrize("n", [3, 20])
 def test_static_ranges(n):
     def f(x):
