@@ -47,13 +47,15 @@ def apply_options(graph: Graph, options: CodeOptions) -> None:
         numpy_functions(graph, bounded=bounded)
 
 
-def dot_core(graph: Graph) -> str:
+def dot_order(graph: Graph) -> str:
     """The order in which this process's BLAS adds up dot products, if the graph may have one in a loop."""
-    if not any(op.name == "matmul" for op in graph.walk()):
-        return ""
-    from jitgraph.runtime.dot_core import core
+    from jitgraph.target import host
 
-    return core()
+    if not any(op.name == "matmul" for op in graph.walk()) or not host().has_fma:
+        return ""
+    from jitgraph.runtime import dot_core
+
+    return dot_core.core()
 
 
 class Backend(NamedTuple):
@@ -139,7 +141,7 @@ class Stages:
 
     def program(self) -> Program:
         if self._program is None:
-            optimise = partial(generator().schedule.optimise, core=dot_core(self.captured))
+            optimise = partial(generator().schedule.optimise, core=dot_order(self.captured))
             self._program = generator().lower.lower(self.final(), optimise)
         return self._program
 
@@ -181,7 +183,7 @@ def compile_graph(graph: Graph) -> Compiled:
     tools = backend()
     target = host()
     start = time.perf_counter()
-    key = digest(print_graph(graph, loc=False), f"{target.key};{dot_core(graph)}", tools.llvm_version)
+    key = digest(print_graph(graph, loc=False), f"{target.key};{dot_order(graph)}", tools.llvm_version)
     times = {"key": 1e3 * (time.perf_counter() - start)}
     with _codes_lock:
         known = _codes.get(key)

@@ -136,8 +136,10 @@ def _trim_sometimes(key: str) -> None:
 
 
 def trim(cap_bytes: int) -> int:
-    """If the entries take more than `cap_bytes`, remove the least recently used until a tenth of it is free; answers how
-    many were removed.
+    """If the entries take more than `cap_bytes`, remove the least recently used until a tenth of it is free.
+
+    Returns:
+        how many were removed.
     """
     found = sorted(files(), key=lambda f: f[1].st_mtime, reverse=True)
     if sum(status.st_size for _, status in found) <= cap_bytes:

@@ -12,7 +12,22 @@ from __future__ import annotations
 from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
 from jitgraph.codegen.assembler import COLD, FLOAT_BITS, HOT, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
-from jitgraph.codegen.loops import Carry, Check, Const, DimValue, For, If, Let, Load, Merge, Operand, Reduce, Stmt, Var, While
+from jitgraph.codegen.loops import (
+    Carry,
+    Check,
+    Const,
+    DimValue,
+    For,
+    If,
+    Let,
+    Load,
+    Merge,
+    Operand,
+    Reduce,
+    Stmt,
+    Var,
+    While,
+)
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, varying
 
 #: A vector loop with more work in it is emitted once, under a mask, instead of twice; calls count as many statements.

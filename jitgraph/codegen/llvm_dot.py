@@ -6,7 +6,7 @@ Parts of one `Reduce` run side by side and share what the body loads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jitgraph.codegen.assembler import V
 from jitgraph.codegen.dots import ORDERS, DotOrder
@@ -24,15 +24,17 @@ _UNROLLED = 4  # products of a rest of known length that are written out
 _Turn = Callable[[V, list[V], Level], list[V]]
 
 
-def emit_dot(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) -> None:
-    """Parts of one order."""
+def emit_dot(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part], along: Sequence[Part] = ()) -> None:
+    """Parts of one order; `along`: conditions that hold throughout or not, beside those of contiguous vectors."""
     order = ORDERS[parts[0].model]
     f.hoist_loads = None  # the loops may not run: nothing may be read in front of them
     with f.a.strict():
         if order.rest:
             _rest(f, s, body, parts, order)
+        elif order.strided:
+            _strided(f, s, body, parts, order)
         else:
-            (_strided if order.strided else _contiguous)(f, s, body, parts, order)
+            _contiguous(f, s, body, parts, order, along)
 
 
 def _number(value: int) -> V:
@@ -129,45 +131,58 @@ def _strided(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part],
 # --- contiguous -----------------------------------------------------------------------------------------------------
 
 
-def _contiguous(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part], order: DotOrder) -> None:
+def _contiguous(
+    f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part], order: DotOrder, along: Sequence[Part]
+) -> None:
     a = f.a
     extent = f.dim(s.extent)
     whole = a.and_(extent, _number(-_TAIL))
     summary = summarize(body)
     types = [TYPES[p.value.dtype] for p in parts]
 
-    def vectors(lanes: int, lower: V, upper: V, sums: list[V]) -> list[V]:
-        def turn(at: V, sums: list[V], level: Level) -> list[V]:
+    def vectors(lanes: int, lower: V, upper: V, sums: list[V], holds: list[V]) -> tuple[list[V], list[V]]:
+        """The sums and conditions behind the elements from `lower` to `upper`."""
+
+        def turn(at: V, states: list[V], level: Level) -> list[V]:
             vector = VectorBody(f, s.symbol, lanes, body, summary)
             vector.at(at, None, level)
             f.hoist_loads = None
             f.statements(body)
-            nexts = [a.fma(*_operands(f, p), total) for p, total in zip(parts, sums, strict=True)]
+            nexts = [a.fma(*_operands(f, p), total) for p, total in zip(parts, states, strict=False)]
+            flags = [a.and_(x, f.wide(f.operand(p.value))) for p, x in zip(along, states[len(parts) :], strict=True)]
             vector.leave()
-            return nexts
+            return [*nexts, *flags]
 
-        return _loop(f, s, lower, upper, lanes, sums, turn)
+        states = _loop(f, s, lower, upper, lanes, [*sums, *(a.const(1, "i1", lanes) for _ in along)], turn)
+        here = [a.all_lanes(x) for x in states[len(parts) :]]
+        return states[: len(parts)], [a.and_(x, y) for x, y in zip(holds, here, strict=True)]
 
+    def rest(at: V, states: list[V], level: Level) -> list[V]:
+        ends = one_by_one(at, states[: len(parts)], level)
+        flags = zip(along, states[len(parts) :], strict=True)
+        return [*ends, *(a.and_(x, f.operand(p.value)) for p, x in flags)]
+
+    one_by_one = _one_by_one(f, s, body, parts, order)
+    yes = [V("true", "i1") for _ in along]
     zeros = [a.const(0.0, ty) for ty in types]
-    before, some, rest = a.block, a.fresh_label("dot.vectors"), a.fresh_label("dot.rest")
-    a.condbr(a.icmp("ne", whole, _ZERO), some, rest)
+    before, some, tail = a.block, a.fresh_label("dot.vectors"), a.fresh_label("dot.rest")
+    a.condbr(a.icmp("ne", whole, _ZERO), some, tail)
     a.label(some)
-    lower = _ZERO
+    lower, holds = _ZERO, yes
     sums = [a.const(0.0, ty, _TAIL) for ty in types]
     if order.wide:
-        wide = a.and_(extent, _number(-2 * _TAIL))
-        sums = vectors(2 * _TAIL, _ZERO, wide, [a.const(0.0, ty, 2 * _TAIL) for ty in types])
+        lower = a.and_(extent, _number(-2 * _TAIL))
+        sums, holds = vectors(2 * _TAIL, _ZERO, lower, [a.const(0.0, ty, 2 * _TAIL) for ty in types], holds)
         low = [8 * (k // 4) + k % 4 for k in range(_TAIL)]
         sums = [a.fadd(a.shuffle(x, None, low), a.shuffle(x, None, [k + 4 for k in low])) for x in sums]
-        lower = wide
-    sums = vectors(_TAIL, lower, whole, sums)
-    totals = [_folded(f, order, x) for x in sums]
+    sums, holds = vectors(_TAIL, lower, whole, sums, holds)
+    totals = [*(_folded(f, order, x) for x in sums), *holds]
     after = a.block
-    a.br(rest)
-    a.label(rest)
-    starts = [a.phi([(zero, before), (total, after)]) for zero, total in zip(zeros, totals, strict=True)]
-    ends = _loop(f, s, whole, extent, 1, starts, _one_by_one(f, s, body, parts, order))
-    for p, end in zip(parts, ends, strict=True):
+    a.br(tail)
+    a.label(tail)
+    starts = [a.phi([(first, before), (total, after)]) for first, total in zip([*zeros, *yes], totals, strict=True)]
+    ends = _loop(f, s, whole, extent, 1, starts, rest)
+    for p, end in zip([*parts, *along], ends, strict=True):
         f.values[p.result.name] = end
 
 

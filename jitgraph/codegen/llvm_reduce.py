@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from jitgraph.codegen.assembler import V
+from jitgraph.codegen.dots import ORDERS
 from jitgraph.codegen.llvm_control import VectorBody, lanes_for, tail_mask
 from jitgraph.codegen.llvm_dot import emit_dot
 from jitgraph.codegen.llvm_function import I64, FunctionEmitter
 from jitgraph.codegen.llvm_pairwise import emit_pairwise
 from jitgraph.codegen.llvm_scalar import compare
-from jitgraph.codegen.loops import Part, Reduce, Stmt, Store, Var
+from jitgraph.codegen.loops import Const, Part, Reduce, Stmt, Store, Var
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, walk
 from jitgraph.errors import InternalError
 
@@ -33,6 +34,11 @@ def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
         del groups[together]
     else:
         pairwise = None
+    if free and all(key == together or key[0] == "dot" for key in groups) and len(groups) == 2 and _conditions(free):
+        dots = next(parts for key, parts in groups.items() if key != together)
+        if not ORDERS[dots[0].model].by_lane:
+            emit_dot(f, s, s.body, dots, free)
+            return
     stores = any(isinstance(x, Store) for x in walk(s.body))
     for k, (key, parts) in enumerate(groups.items()):
         body, order = s.body, key[0]
@@ -49,6 +55,11 @@ def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
             _serial(f, s, body, parts)
         else:
             _free(f, s, body, parts)
+
+
+def _conditions(parts: list[Part]) -> bool:
+    """Whether all parts ask whether a condition holds throughout."""
+    return all(p.kind == "all" and isinstance(p.init, Const) and p.init.value for p in parts)
 
 
 def _needed(body: list[Stmt], parts: list[Part], *, stores: bool) -> list[Stmt]:

@@ -338,9 +338,7 @@ class _Verifier:
     def fits_lanes(self, s: Reduce) -> bool:
         """Whether each lane of the vector loop around can run a `Reduce` of its own."""
         same_length = bool(s.parts) and self.lane_symbol not in symbols(s.extent)
-        return same_length and all(
-            p.order == "dot" and p.model in ORDERS and ORDERS[p.model].by_lane for p in s.parts
-        )
+        return same_length and all(p.order == "dot" and p.model in ORDERS and ORDERS[p.model].by_lane for p in s.parts)
 
     def parts(self, s: Reduce) -> None:
         for p in s.parts:

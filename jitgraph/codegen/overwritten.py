@@ -4,8 +4,8 @@
     for i in range(n): out[i] = ...
 
 Law: the array goes into a `for` from 0 to the size of its first axis, in steps of 1, and nowhere else; a turn does
-nothing with it but write all of row `i`, or of row `n - 1 - i`. Then each element is written before the loop ends, and
-an error on the way gives up the array.
+nothing with it but write all of row `i`, or of row `n - 1 - i`, and reads nothing of what it is then. Then each element
+is written before the loop ends, and an error on the way gives up the array.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def is_overwritten(loop: Op, k: int) -> bool:
 
 
 def _only_write(array: Value, end: Value) -> Op | None:
-    """The `write` that makes `end` of `array`, if nothing else uses the array; it may stand in a kernel."""
-    if len(array.uses) != 1 or end.producer is None:
+    """The `write` that makes `end` of `array`, if nothing else uses the two; it may stand in a kernel."""
+    if len(array.uses) != 1 or len(end.uses) != 1 or end.producer is None:
         return None
     ((user, at),) = array.uses
     if user is not end.producer:

@@ -29,8 +29,10 @@ from jitgraph.passes.fuse import fuse
 from jitgraph.passes.induction import induction
 from jitgraph.passes.invariant_motion import invariant_motion
 from jitgraph.passes.masks import masks
+from jitgraph.passes.rematerialise import rematerialise
 from jitgraph.passes.simplify import simplify
 from jitgraph.passes.snapshot import snapshot
+from jitgraph.passes.uncopied import uncopied
 from jitgraph.passes.unify import unify_sizes
 from jitgraph.passes.unswitch import unswitch
 from jitgraph.records import dataclass, field
@@ -79,8 +81,10 @@ PASSES: tuple[Pass, ...] = (
     Pass("dce_again", dce, after={"cse_again": "merged ops leave users behind"}),
     Pass("check_arrays", check_arrays, after={"cse_again": "what it copies is not to be merged again"}),
     Pass("absorb", absorb, after={"masks": "what is not stored at all needs no loop"}),
+    Pass("uncopied", uncopied, after={"masks": "what is written is known"}),
     Pass("snapshot", snapshot, after={"cse_again": "what it copies is not to be merged again"}),
     Pass("fuse", fuse, after={"dce_again": "kernels compute nothing that is dead"}),
+    Pass("rematerialise", rematerialise, after={"fuse": "what kernels store for each other is known"}),
     Pass("bufferize", bufferize, required=True, after={"fuse": "what reads and writes in one kernel is known"}),
 )
 

@@ -58,13 +58,13 @@ def _cheap(v: Value, given: dict[Value, Value], tree: dict[Op, None], leaves: di
     """
     if v in given:
         leaves[v] = None
-        return bool(v.type.ndim)
+        return True
     op = v.producer
-    if op is None:
-        return False
-    if op in tree or op.name == "constant":
+    if op is None or op in tree:
+        return op is not None
+    if op.name == "constant" and not v.type.ndim:
         tree[op] = None
-        return not v.type.ndim or op in tree
+        return True
     if op.name not in CHEAP or v.type.dtype.kind == "c" or any(x.type.shape != v.type.shape for x in _arrays(op)):
         return False
     if not all(_cheap(x, given, tree, leaves) for x in op.operands):
@@ -118,5 +118,3 @@ def _without_result(kernel: Op, r: Value) -> None:
     kernel.results = [x for x in kernel.results if x is not r]
     for i, x in enumerate(kernel.results):
         x.index = i
-
-

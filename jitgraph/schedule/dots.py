@@ -137,7 +137,7 @@ class _Dots:
 
 
 def _element(at: Address, step: DimLike, k: DimLike) -> tuple[Buffer, tuple[DimLike, ...]]:
-    """Element `k` of a vector: along an axis of its buffer if there is one with this step, else along a further axis."""
+    """Element `k` of a vector: along an axis of its buffer if one has this step, else along a further axis."""
     b, stride = at.buffer, step * at.buffer.dtype.itemsize
     for axis in range(len(b.shape) - 1, -1, -1):
         if b.strides[axis] == stride:

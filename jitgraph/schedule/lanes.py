@@ -1,10 +1,10 @@
 """Scalar loops over lanes: a loop whose turns do not depend on one another runs several turns at once.
 
-The innermost loop whose lanes mostly lie side by side in memory is taken; loops inside it run in each lane, under a mask
-where lanes leave them at different turns. Each lane does what its turn did in the same order, so all bits stay. A loop
-that carries integers through sums, minima or maxima is a reduction, in any order. Legal where each two accesses to one
-buffer, of which one writes, name the index on one axis with the same distance, or never meet; checks inside may only be
-those that run the call anew in Python, as nothing visible was written then.
+The innermost loop whose lanes mostly lie side by side in memory is taken; loops inside it run in each lane, under a
+mask where lanes leave them at different turns. Each lane does what its turn did in the same order, so all bits stay. A
+loop that carries integers through sums, minima or maxima is a reduction, in any order. Legal where each two accesses to
+one buffer, of which one writes, name the index on one axis with the same distance, or never meet; checks inside may only
+be those that run the call anew in Python, as nothing visible was written then.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from jitgraph.codegen.loops import (
     Bind,
     Carry,
     Check,
-
     DimValue,
     For,
     If,
@@ -247,5 +246,3 @@ def _folded(c: Carry, body: list[Stmt]) -> tuple[ReduceKind, Operand, list[Stmt]
         larger = (test.attr in ("gt", "ge")) == first_wins
         return ("max" if larger else "min"), value, [test, last]
     return None
-
-

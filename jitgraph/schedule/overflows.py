@@ -5,7 +5,7 @@
 
 Checks of one site follow each other with nothing between them that could be seen, or fail, so the last may stand for
 all; each may be asked for on one path only (`even or not overflows`). A range test is one unsigned comparison that
-nothing waits for, where the machine's multiplication with overflow is three cycles in the chain of what the loop carries.
+nothing waits for; the machine's multiplication with overflow is three cycles in the chain of what the loop carries.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Site
 from jitgraph.records import dataclass
 from jitgraph.schedule.chain import chain
+from jitgraph.schedule.cold import cold
 from jitgraph.schedule.dots import dots
+from jitgraph.schedule.guarded import guarded
 from jitgraph.schedule.hoist import hoist
 from jitgraph.schedule.inline import inline, used_kernels
 from jitgraph.schedule.interchange import interchange
@@ -59,6 +61,7 @@ PASSES: tuple[tuple[str, Callable[[list[Stmt], Run], list[Stmt]]], ...] = (
     ("inline", lambda body, run: inline(body, run.kernels, run.names)),
     ("simplify", lambda body, run: without_unused(simplify(body, run.facts, run.names))),
     ("operands", lambda body, run: without_unused(operands(body, run.names))),
+    ("guarded", lambda body, run: guarded(body, run.names)),
     ("join", lambda body, run: join(body, run.facts, run.names)),
     ("registers", lambda body, run: without_unused(registers(body, run.facts, run.names))),
     ("swaps", lambda body, run: without_swaps(body)),
@@ -69,6 +72,7 @@ PASSES: tuple[tuple[str, Callable[[list[Stmt], Run], list[Stmt]]], ...] = (
     ("simplify", lambda body, run: without_unused(simplify(body, run.facts, run.names))),
     ("triangles", lambda body, run: triangles(body, run.facts, run.names)),
     ("lanes", lambda body, run: lanes(body, run.facts, run.names, run.sites)),
+    ("cold", lambda body, run: without_unused(cold(body, run.names))),
     ("hoist", lambda body, run: hoist(body)),
     ("rings", lambda body, run: rings(body)),
     ("settle", lambda body, run: settle(body, run.names)),

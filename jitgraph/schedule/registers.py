@@ -353,9 +353,10 @@ class _Loop:
         back = {loop.symbol: symbol(loop.symbol) - loop.step}
         source = None
         for x in loop.body:
-            if isinstance(x, Store) and x.imag is None and x.buffer == s.buffer:
-                if tuple(substitute(d, back) for d in x.index) == place[1]:
-                    source = x
+            if not isinstance(x, Store) or x.imag is not None or x.buffer != s.buffer:
+                continue
+            if tuple(substitute(d, back) for d in x.index) == place[1]:
+                source = x
         if source is None:
             return
         index_facts = self.facts

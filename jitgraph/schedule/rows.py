@@ -213,7 +213,7 @@ def _triangle(s: For, facts: Facts, names: Names) -> list[Stmt] | None:
 
 
 def _independent(s: For, inner: For, facts: Facts, names: Names) -> bool:
-    """Whether the products of a later turn, up to the first turn's, meet nothing that an earlier turn of four touches."""
+    """Whether the products of a later turn, up to the first's, meet nothing that an earlier turn of four touches."""
     inside = facts.copy()
     start, earlier, later = names.symbol(), names.symbol(), names.symbol()
     index_range(inside, start, s.lower, s.upper, 1)

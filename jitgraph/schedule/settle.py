@@ -10,6 +10,8 @@ indices, `count += inside`, a branch that has become a select, `active &= ...`.
 
 from __future__ import annotations
 
+import math
+
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Const, DimValue, For, If, Let, Load, Operand, Stmt, Var, While
 from jitgraph.ir.dims import symbols
@@ -17,6 +19,8 @@ from jitgraph.schedule.statements import Names
 
 #: Masks that are tried of one loop.
 MOST = 8
+#: What leaves the other operand as it is (on the right of a difference); of floats -0.0 for sums.
+_NEUTRAL = {"add": 0.0, "sub": 0.0, "mul": 1.0, "or_": 0.0, "xor": 0.0}
 
 
 def settle(body: list[Stmt], names: Names) -> list[Stmt]:
@@ -122,20 +126,24 @@ class _Turn:
             return deciding
         return None if None in values else not deciding
 
-    def zero(self, x: Operand) -> bool:
-        """Whether an integer is 0."""
+    def is_neutral(self, x: Operand, number: float) -> bool:
+        """Whether `x` is a number that leaves what it is combined with as it is: 0 or 1, for sums of floats -0.0."""
         if x.dtype.kind == "b":
-            return self.truth(x) is False
+            known = self.truth(x)
+            return known is not None and known == number
         if isinstance(x, Const):
-            return x.dtype.kind in "iu" and x.value == 0
+            return bool(x.value == number) and math.copysign(1.0, x.value) == math.copysign(1.0, number)
         s = self.let(x)
-        if s is None or x.dtype.kind not in "iu":
+        if s is None:
             return False
-        if s.op == "cast":
-            return s.args[0].dtype.kind in "biu" and self.zero(s.args[0])
+        if s.op == "cast" and x.dtype.kind in "iu":
+            return s.args[0].dtype.kind in "biu" and self.is_neutral(s.args[0], number)
         if s.op == "select":
-            return all(self.zero(y) for y in self.sides(s))
-        return s.op in ("mul", "and_") and any(self.zero(y) for y in s.args)
+            return all(self.is_neutral(y, number) for y in self.sides(s))
+        return x.dtype.kind in "iu" and number == 0 and s.op in ("mul", "and_") and any(map(self.zero, s.args))
+
+    def zero(self, x: Operand) -> bool:
+        return x.dtype.kind in "biu" and self.is_neutral(x, 0)
 
     def sides(self, s: Let) -> tuple[Operand, ...]:
         """The values of a select that are possible."""
@@ -162,13 +170,16 @@ class _Turn:
             return False
         if s.op == "select":
             return all(self.same(y, inner) for y in self.sides(s))
-        if s.var.dtype.kind not in "biu" or len(s.args) != 2:
+        if len(s.args) != 2:
             return False
         a, b = s.args
-        if s.op in ("add", "or_", "xor"):
-            return (self.same(a, inner) and self.zero(b)) or (self.zero(a) and self.same(b, inner))
-        if s.op == "sub":
-            return self.same(a, inner) and self.zero(b)
+        kept, other = self.same(a, inner), self.same(b, inner)
+        if s.op in _NEUTRAL:
+            floats = s.var.dtype.kind == "f"
+            number = -0.0 if floats and s.op == "add" else _NEUTRAL[s.op]
+            if floats and s.op in ("or_", "xor"):
+                return False
+            return (kept and self.is_neutral(b, number)) or (s.op != "sub" and other and self.is_neutral(a, number))
         if s.op == "and_" and s.var.dtype == dtypes.BOOL:
-            return any(self.same(y, inner) and self.truth(z) is True for y, z in ((a, b), (b, a)))
+            return (kept and self.truth(b) is True) or (other and self.truth(a) is True)
         return False

@@ -7,7 +7,8 @@ that dim, so that addresses are affine in the loop indices again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,17 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.ir.dims import Dim, DimLike, Facts, symbol, symbols
 from jitgraph.ir.scalar_eval import NumpyScalar
+from jitgraph.schedule.magnitudes import bound_of, merged, within
 from jitgraph.schedule.statements import Names, Renaming, assigned, rebuilt
 from jitgraph.schedule.wraps import unwrapped
 
 TRUE, FALSE = Const(True, dtypes.BOOL), Const(False, dtypes.BOOL)
 #: Primitives that are folded where all operands are constants; what they give has one meaning on every machine.
 _FOLDED = frozenset(
-    ("add", "sub", "mul", "neg", "and_", "or_", "xor", "not_", "cmp", "select", "cast")
-    + ("fdiv", "fabs", "sqrt", "floor", "ceil", "trunc", "rint", "idiv", "irem", "shl", "shr")
+    {
+        *("add", "sub", "mul", "neg", "and_", "or_", "xor", "not_", "cmp", "select", "cast"),
+        *("fdiv", "fabs", "sqrt", "floor", "ceil", "trunc", "rint", "idiv", "irem", "shl", "shr"),
+    }
 )
 #: More facts than this are not kept: each question goes through all of them.
 FACTS_KEPT = 48
@@ -62,6 +66,7 @@ class State:
         self.outer = outer
         self.known: dict[Any, Operand] = {}
         self.truths: dict[str, bool] = {}
+        self.bounds: dict[str, tuple[float, bool]] = {}
         self.dims: dict[str, DimLike] = {}
 
     def child(self) -> State:
@@ -84,6 +89,16 @@ class State:
                 return found
             at = at.outer
         return None
+
+    def all_bounds(self) -> Mapping[str, tuple[float, bool]]:
+        """Bounds on the magnitudes of floats, by name, with whether they are strict."""
+        chain = []
+        at: State | None = self
+        while at is not None:
+            if at.bounds:
+                chain.append(at.bounds)
+            at = at.outer
+        return ChainMap(*chain) if chain else {}
 
     def truth(self, name: str) -> bool | None:
         at: State | None = self
@@ -108,6 +123,7 @@ class Simplifier:
         self.r = Renaming()
         self.meaning: dict[str, Let] = {}
         self.sums: dict[str, Let] = {}
+        self.floats: dict[str, Let] = {}
         #: What the loops around carry.
         self.waited: set[str] = set()
         self.over_lanes = False
@@ -156,13 +172,15 @@ class Simplifier:
         self.state.known[key] = s.var
         if s.var.dtype == dtypes.BOOL:
             self.meaning[s.var.name] = let
-        elif op in _NEUTRAL:
+        if s.var.dtype.kind in "fb":
+            self.floats[s.var.name] = let
+        if op in _NEUTRAL and s.var.dtype != dtypes.BOOL:
             self.sums[s.var.name] = let
         out.append(let)
 
     def off_chain(self, var: Var, args: tuple[Operand, ...], out: list[Stmt]) -> bool:
-        """`select c, x + y, x` as `x + select c, y, neutral`, where x is carried by a loop and so waited for: the choice
-        is made beside it. -0.0 is neutral for sums of floats, 0.0 for differences, with signs of zero and NaN.
+        """`select c, x + y, x` as `x + select c, y, neutral`, where x is carried by a loop and so waited for: the
+        choice is made beside it. -0.0 is neutral for sums of floats, 0.0 for differences, with signs of zero and NaN.
         """
         if self.names is None or not self.waited:
             return False
@@ -251,6 +269,8 @@ class Simplifier:
         """A comparison that the facts decide."""
         if x == y and x.dtype.kind != "f":
             return TRUE if predicate in ("eq", "le", "ge") else FALSE
+        if x.dtype.kind == "f":
+            return TRUE if within(predicate, x, y, self.state.all_bounds(), self.floats) else None
         a, b = self.dim(x), self.dim(y)
         if a is None or b is None:
             return None
@@ -309,6 +329,9 @@ class Simplifier:
             for part in let.args:
                 self.assume(part, truth)
         elif let.op == "cmp":
+            bound = bound_of(x, self.floats) if truth else None
+            if bound is not None:
+                state.bounds[bound[0].name] = bound[1:]
             a, b = self.dim(let.args[0]), self.dim(let.args[1])
             if a is not None and b is not None:
                 learn(state.facts, let.attr if truth else _OPPOSITE.get(let.attr, ""), a, b)
@@ -317,7 +340,9 @@ class Simplifier:
         condition = self.operand(s.condition)
         if condition == TRUE:
             return
-        out.append(Check(condition, s.site, tuple(self.operand(x) for x in s.values)))
+        check = Check(condition, s.site, tuple(self.operand(x) for x in s.values))
+        if not merged(check, out, self.floats):
+            out.append(check)
         self.assume(condition, True)
 
     def decision(self, x: Operand) -> Operand:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import (
-    Bind,
     Carry,
     Check,
     Const,
@@ -27,7 +26,7 @@ from jitgraph.codegen.loops import (
     While,
 )
 from jitgraph.codegen.loops_walk import bodies, walk
-from jitgraph.ir.dims import Dim, DimLike, Facts, as_symbol, split_linear, symbol, symbols
+from jitgraph.ir.dims import Dim, DimLike, Facts, split_linear, symbol, symbols
 from jitgraph.records import dataclass, field
 from jitgraph.schedule.simplify import FALSE, TRUE, index_range
 from jitgraph.schedule.statements import Names, Renaming, assigned_in, bound_in, rebuilt, size
@@ -176,8 +175,7 @@ class _Versions:
         clean.carried = [Carry(c.inner, c.init, c.next, self.names.var(c.result.dtype)) for c in clean.carried]
         twin = _with(_cold_side(s, self.cold), {}, self.names)
         merges = [
-            Merge(c.result, a.result, b.result)
-            for c, a, b in zip(s.carried, clean.carried, twin.carried, strict=True)
+            Merge(c.result, a.result, b.result) for c, a, b in zip(s.carried, clean.carried, twin.carried, strict=True)
         ]
         assert holds is not None
         out.append(If(holds, [clean], [twin], merges, cold=True))

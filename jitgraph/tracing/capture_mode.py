@@ -87,7 +87,7 @@ class Shown:
         return f"\x01{len(self.mode.shown) - 1}:{spec}\x01"
 
 
-#: Assumptions of a trace that hold unless a call has shown the opposite. Those behind do not hold: so a loop that Python
+#: Assumptions of a trace that hold unless a call has shown the opposite. Those behind do not: so a loop that Python
 #: runs while a test holds has an end in the trace, and a call that takes more turns goes to another trace.
 _HELD: Final = 32
 #: Assumptions of a trace: a loop that neither answer ends is none for Python to run.
@@ -228,7 +228,8 @@ class CaptureMode(TraceMode):
         for copy, sources, error in self._copied:
             if copy is storage:
                 for source in sources:
-                    spoil(self, source, None, error=error)
+                    if source.value is not None:
+                        spoil(self, source, None, error=error)
 
     def copied(self, storage: Storage, sources: list[Storage], error: Callable[[], BaseException]) -> None:
         """`storage` is a copy of what `sources` hold now, where Python has views: no longer so when one is written.
@@ -504,8 +505,6 @@ def spoil(
     error: Callable[[], BaseException] | None = None,
 ) -> None:
     """Make every later read or write of `storage` fail, by `error` if it is given, or assume a way through `settle`."""
-    if storage.value is None:
-        return
     mode.spoiled.append((storage, storage.mode, storage.value))
     storage.mode = StaleMode(mode, settle, reason, remedy, error)
     storage.value = None

@@ -485,7 +485,7 @@ class WhileLoop(Region):
         self.finished = False
         self.turns = 0
         #: The first test is evaluated in front of the loop, to know whether there is a turn.
-        self.asking = False
+        self.asking = self.asked = False
         self.has_turn = False
 
     def _opened(self) -> Opened | None:
@@ -530,7 +530,11 @@ class WhileLoop(Region):
         truth = self.regions.truth(test)
         graph = self.mode.builder.graph
         if self.asking:
-            self.asking, self.has_turn, self.attempts = False, True, 0
+            self.asking, self.attempts = False, 0
+            if isinstance(truth, Value) and not self.mode.can_rerun():
+                self.regions.undo(self.mark)
+                return None
+            self.has_turn = True
             taken = self.mode.assume(truth, "whether a `while` has a turn") if isinstance(truth, Value) else truth
             return None if taken else False
         if not self.traced or self.resuming:
@@ -617,7 +621,7 @@ class WhileLoop(Region):
                 self.regions.undo(self.mark, self.block, self.test_block)
                 return
             if not self.has_turn and self._needs_turn():
-                asks = self.mode.can_rerun()
+                asks, self.asked = not self.asked, True
                 if asks or self._tell_kinds():
                     self.regions.undo(self.mark, self.block, self.test_block)
                     self.asking = asks

@@ -127,7 +127,12 @@ def choice_of(mode: CaptureMode, x: Any) -> Choice | None:
     return choice if choice is not None and choice.merged is x._storage.value else None
 
 
-def _through(x: Tensor, view: Tensor) -> Tensor:
+def _numbers(x: Tensor) -> set[str]:
+    """The symbols that stand for numbers in the view of a form."""
+    return {n for d in dims_of_attr(x._steps) for n in symbols(d) if n.startswith("_") and n[1:].isdigit()}
+
+
+def through(x: Tensor, view: Tensor) -> Tensor:
     """The array `x`, seen as `view` sees its own storage."""
     for step in view._steps:
         x = view_of(x, step) if isinstance(step, IndexMap) else make(x._storage, (*x._steps, step))
@@ -144,11 +149,13 @@ class Found:
     Attributes:
         views: of arrays from outside.
         heads: the storages of what the region began with.
+        moved: views of these.
         new: something that the region made.
     """
 
     views: list[Tensor] = field(default_factory=list)
     heads: list[Storage] = field(default_factory=list)
+    moved: list[Tensor] = field(default_factory=list)
     new: bool = False
 
 
@@ -162,7 +169,8 @@ def look(mode: CaptureMode, x: Any, is_outer: Callable[[Storage], bool], heads: 
             found.views.append(x)
         elif x._storage in heads:
             found.heads.append(x._storage)
-            found.new = found.new or bool(x._steps)
+            if x._steps:
+                found.moved.append(x)
         elif choice is None:
             found.new = True
         else:
@@ -170,7 +178,7 @@ def look(mode: CaptureMode, x: Any, is_outer: Callable[[Storage], bool], heads: 
                 if option is None:
                     found.new = True
                 else:
-                    visit(_through(option, x))
+                    visit(through(option, x))
 
     if type(x) is Tensor and x.is_traced and x._storage.value is not None and x.type.kind == "array":
         visit(x)
@@ -201,7 +209,7 @@ class Origins:
                     self.forms[k] = joined[0]
                     break
             else:
-                made = form_of(mode, x, x, inner)
+                made = form_of(mode, x, x, inner | _numbers(x))
                 assert made is not None, "a view has a form in common with itself unless its steps are the turn's"
                 self.forms.append(made[0])
                 new = True
@@ -240,7 +248,7 @@ class Origins:
             choice = choice_of(mode, x)
             if choice is None:
                 return nothing
-            first, second = (visit(None if o is None else _through(o, x)) for o in choice.options)
+            first, second = (visit(None if o is None else through(o, x)) for o in choice.options)
             return [
                 a if type(a) is int and type(b) is int and a == b else _where(mode, choice.flag, a, b)
                 for a, b in zip(first, second, strict=True)

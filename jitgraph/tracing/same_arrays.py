@@ -20,7 +20,7 @@ from jitgraph.tracing.merging import (
     same_place,
     sizes_of,
 )
-from jitgraph.tracing.origins import Found, Origins, look
+from jitgraph.tracing.origins import Found, Origins, look, through
 from jitgraph.tracing.poison import Maybe
 from jitgraph.tracing.regions import Mark
 
@@ -45,7 +45,8 @@ def link_inits(region: Region) -> None:
 
 def compare_stale(region: Region, mark: Mark) -> bool:
     """Whether a turn leaves usable what it found so."""
-    spoiled = {s: s.mode for s, _, old in region.mode.spoiled[mark.spoiled :] if not region._is_made_inside(old)}
+    since = region.mode.spoiled[mark.spoiled :]
+    spoiled = {s: s.mode for s, _, old in since if old is not None and not region._is_made_inside(old)}
     new = spoiled.keys() - region.stale.keys()
     region.stale.update(spoiled)
     region.storages = [s for s in region.storages if s not in region.stale]
@@ -129,7 +130,8 @@ def fits_origins(region: Region, carried: Carried, k: int, x: Any) -> bool:
     forms, fits = bool(found.views), True
     for storage in found.heads:
         other, j = region.head_leaves[storage]
-        if not (other is carried and j == k and storage is x._storage) and is_shared(region, other, j):
+        stays = other is carried and j == k and storage is x._storage and not found.moved
+        if not stays and is_shared(region, other, j):
             fits = not add_origins(region, other, j, []) and fits
         forms = forms or j in other.origins
     if not forms and not (is_shared(region, carried, k) and region._skips()):
@@ -143,13 +145,17 @@ def fits_origins(region: Region, carried: Carried, k: int, x: Any) -> bool:
     for storage in found.heads:
         other, j = region.head_leaves[storage]
         views += [f.view for f in other.origins[j].forms] if j in other.origins and (other, j) != (carried, k) else []
+    for view in found.moved:
+        other, j = region.head_leaves[view._storage]
+        if j in other.origins:
+            views += [through(form.view, view) for form in other.origins[j].forms]
     return not add_origins(region, carried, k, views) and fits
 
 
 def is_alone(region: Region, carried: Carried, k: int, found: Found) -> bool:
     """Whether a leaf is a view of one form of one array from before the loop throughout: no value is carried then."""
     own = all(region.head_leaves[s] == (carried, k) for s in found.heads)
-    if carried.varies or found.new or not own:
+    if carried.varies or found.new or found.moved or not own:
         return False
     init, origins = carried.inits[k], Origins()
     if init is None:

@@ -176,10 +176,13 @@ def _refuses_arrays() -> bool:
     return False
 
 
-def refuse_overlap(x: Tensor, values: Any, what: str) -> None:
+def refuse_overlap(x: Tensor, values: Any, what: str, *, counted: bool = False) -> None:
     """Refuse values for single elements of `x` that are another view of these: NumPy overwrites some first.
 
     Which ones depends on how its copy loops are compiled, so no other code can have its results.
+
+    Args:
+        counted: there is a value for each element written, so that values that are `x` itself go where they are.
 
     Raises:
         TraceError: `values` is a view of the storage of `x`, and nothing proves the two to be apart.
@@ -190,6 +193,8 @@ def refuse_overlap(x: Tensor, values: Any, what: str) -> None:
     if all(d == 1 for d in values.type.shape):
         return
     own, other = _as_map(x), _as_map(values)
+    if counted and own is not None and own == other:
+        return
     if own is None or other is None or not disjoint(own, other, mode.builder.graph.facts):
         mode.fail(
             f"{what} takes its values from another view of the elements written, some of which NumPy overwrites first",

@@ -75,7 +75,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     if mask is not None:
         check_number(mode, value, t.dtype, elements=True)
         if type(value) is Tensor and value.type.ndim == 1:
-            refuse_overlap(x, value, "x[mask] = values")
+            refuse_overlap(x, value, "x[mask] = values", counted=True)
         _masked_write(mode, x, mask, value)
         return
     lower = _leading_mask(mode, x, key)

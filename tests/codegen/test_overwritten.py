@@ -83,7 +83,28 @@ def test_loops_of_users() -> None:
                 break
         return out
 
+    def summed(xs, n):
+        out, total = np.ones(n), np.zeros(n)
+        for i in range(n):
+            out[i] = xs[i]
+            total += out
+        return total
+
+    def neighbours(xs, n):
+        out, found = np.ones(n), np.zeros(n)
+        for i in range(n):
+            out[i] = xs[i]
+            found[i] = out[n - 1 - i]
+        return found
+
+    def reduced(xs, n):
+        out, found = np.ones((n, 3)), 0.0
+        for i in range(n):
+            out[i] = xs[i] * 0.5
+            found += np.max(out[:, 1])
+        return np.array([found])
+
     xs = np.arange(20.0)
-    for f in (filled, from_one, until):
+    for f in (filled, from_one, until, summed, neighbours, reduced):
         for n in (0, 1, 20):
             assert (jg.jit(f)(xs, n) == f(xs, n)).all()

@@ -318,6 +318,12 @@ FAILED = {
     "the element of an update is read before its value is": (
         ["v = np.compress(a1 > 1e9, a1)", "a0[:, [0, 99]] += np.max(v)"], "a0", [_F2, _F],
     ),
+    "an array is read while a loop fills it": (
+        ["v, w = np.ones(a0.shape[0]), np.zeros(a0.shape[0])", "for i in range(a0.shape[0]):", "    v[i] = a0[i]", "    w += v"], "v, w", [_F],
+    ),
+    "an array that a loop fills is copied, then the loop raises": (
+        ["v = np.ones(a0.shape[0])", "for i in range(a0.shape[0]):", "    v[i] = 5", "    a0[:] = v", "    u"], "v", [_F],
+    ),
     "a float before the loop, an int from the first turn on": (
         ["v, w = 0.5, 1", "for i in range(a0.shape[0]):", "    v = int(v) + 1", "    w = w > 3"], "v, w", [_F],
     ),
