@@ -7,9 +7,11 @@ Two exports per graph:
 all results one after the other into `result_dims` and the arena's size into `scratch_bytes`. `entry` runs the graph.
 
 A slot is 32 bytes: {void* data, int64* dims, int64* strides (bytes), int64 flags}; scalars lie inline in its first 16.
-Context: {error_site: int64, error_values: int64[4], table: void**, heap: Block*, result, host, host_table: void*}
-    Block: {void* raw, Block* next, Block** previous}, the head of memory that `table`'s malloc gave as `raw`; what the
-        program uses begins HEAP_HEAD bytes behind. What is in the list when the call returns is freed then.
+Context: {error_site: int64, error_values: int64[4], table: void**, heap: Block*, result, host, host_table: void*,
+        has_spares: int64, spares: Block*[HEAP_SPARES]}
+    Block: {void* raw, Block* next, Block** previous, int64 bytes}, the head of memory that `table`'s malloc gave as
+        `raw`; what the program uses begins HEAP_HEAD bytes behind. What is in the list when the call returns is
+        freed then.
     void* result(Context*, int64 slot, int64 ndim, const int64* dims)     memory of a data-dependent result
     int32 host(Context*, int64 site, const Slot* inputs, Slot* outputs)     calls back into Python, status as below;
         for a site in `Interface.sizes` the outputs are those sizes, and `~site` then copies the results themselves out
@@ -45,9 +47,12 @@ CONTEXT_HEAP = 48
 CONTEXT_RESULT = 56
 CONTEXT_HOST = 64
 CONTEXT_HOST_TABLE = 72
-CONTEXT_BYTES = 80
+CONTEXT_HAS_SPARES = 80
+CONTEXT_SPARES = 88
+HEAP_SPARES = 4
+CONTEXT_BYTES = CONTEXT_SPARES + 8 * HEAP_SPARES
 
-HEAP_RAW, HEAP_NEXT, HEAP_PREVIOUS, HEAP_HEAD = 0, 8, 16, 64
+HEAP_RAW, HEAP_NEXT, HEAP_PREVIOUS, HEAP_BYTES, HEAP_HEAD = 0, 8, 16, 24, 64
 
 #: Names of C functions in `context.table`, by position: reached by machine code without any address baked in.
 TABLE: tuple[str, ...] = (

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _LEAVES = frozenset((np.ndarray, float, int, np.float64, np.float32, np.int64))
 #: Most traces of one key that differ in what they assume of data; further ways run in Python.
 _PATHS = 12
+#: Most assumptions that calls have shown of one trace; where they show more, it runs in Python.
+_ASSUMED = 500
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
@@ -119,7 +121,7 @@ class Dispatcher:
                 count = len(self.cache.all())
                 sys.stderr.write(f"jitgraph: {self.name}: none of {count} specialisations fits {key_text(key)}\n")
             for _ in range(_PATHS):
-                if sum(1 for item in self.cache.get(key) if item.path) >= _PATHS:
+                if len(path) > _ASSUMED or sum(1 for item in self.cache.get(key) if item.path) >= _PATHS:
                     return RUN_PLAIN
                 made = self._specialise(key, args, kwargs, path)
                 self.cache.add(key, made)

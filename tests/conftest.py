@@ -1,12 +1,16 @@
-"""Shared by all tests: a disk cache of their own, and the verifier after every pass."""
+"""Shared by all tests: a disk cache of their own, the verifier after every pass, no test that asks the clock."""
 
 import shutil
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import jitgraph
 from jitgraph.config import config
+
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,7 +3,7 @@
 Invariants:
 1. The captured graph's canonical text (no locations): types, guards, constants, check messages, fast-math flags.
 2. Versions: jitgraph's code generator, llvmlite (LLVM), NumPy (its loops, BLAS and summation order are relied on).
-3. The CPU: name and features.
+3. The CPU: name and features; the order in which NumPy's BLAS adds up dot products, for a graph with products.
 Argument and captured array contents are not in it: they are arguments.
 """
 

@@ -332,7 +332,8 @@ def set_buffer(f: FunctionEmitter, buffer: Buffer, pointer: V, depth: int) -> No
 
 
 def emit_free(f: FunctionEmitter, s: Free) -> None:
-    f.a.call_pointer_void(f.module.heap_function("free"), [f.table_function("free"), f.base(s.buffer.name)])
+    arguments = [f.table_function("free"), CONTEXT, f.base(s.buffer.name)]
+    f.a.call_pointer_void(f.module.heap_function("free"), arguments)
 
 
 def emit_swap(f: FunctionEmitter, s: Swap) -> None:

@@ -36,7 +36,7 @@ from jitgraph.codegen.lower_views import Memory, as_buffer, strided
 from jitgraph.codegen.overwritten import is_overwritten
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Block, Op, Value
-from jitgraph.ir.storage import storage_argument, storage_root
+from jitgraph.ir.storage import storage_argument, storage_before, storage_root
 
 if TYPE_CHECKING:
     from jitgraph.codegen.lower import Lowering
@@ -207,8 +207,10 @@ def _branch(low: Lowering, op: Op) -> None:
         values = [r.terminator.operands[k] for r in op.regions]
         roots = [storage_root(v) for v in values]
         if all(root is roots[0] for root in roots) and _is_outside(roots[0], op):
-            memory = low.memory(roots[0])
-            low.places[roots[0]] = memory
+            found_in = [low.places.get(storage_before(v, op)) for v in values]
+            memory = next((place for place in found_in if isinstance(place, Memory)), None)
+            if memory is None:  # a fill that nobody has stored
+                memory = low.places[roots[0]] = low.memory(roots[0])
             arrays[k] = memory
             continue
         arrays[k] = low.destination(result)

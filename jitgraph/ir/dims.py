@@ -378,6 +378,10 @@ class Facts:
         self._state = (0, 0, 0)
         #: The constant that the rest of a dim is never below, where `nonnegative` says so.
         self._rests: dict[tuple[tuple[Monomial, int], ...], int] = {}
+        #: The facts in which a product stands, by its sign.
+        self._sharing: dict[tuple[Monomial, bool], list[Dim]] = {}
+        #: Ranges of products found so far, by depth.
+        self._ranges: dict[tuple[Monomial, int], tuple[int | None, int | None]] = {}
 
     def copy(self) -> Facts:
         other = Facts()
@@ -396,13 +400,19 @@ class Facts:
     def assume_nonnegative(self, d: DimLike) -> None:
         """Record d >= 0."""
         if isinstance(d, Dim):
+            current = self._state == (len(self.lower), len(self.upper), len(self.nonnegative))
             self.nonnegative[d] = None
-            self._state = _STALE
             name = as_symbol(d - d.constant)
             if name is not None:
                 known = self.lower.get(name)
                 if not isinstance(known, int) or known < -d.constant:
                     self.lower[name] = -d.constant
+            self._state = (len(self.lower), len(self.upper), len(self.nonnegative)) if current else _STALE
+            if current:  # what was proven still holds
+                self._know(d)
+                self._ranges.clear()
+                for key in [k for k, found in self._minima.items() if found is None or found < 0]:
+                    del self._minima[key]
 
     def minimum(self, d: DimLike, depth: int = 4) -> int | None:
         """A constant that `d` is never below, or None."""
@@ -413,15 +423,22 @@ class Facts:
             self._state = state
             self._minima.clear()
             self._rests.clear()
+            self._ranges.clear()
+            self._sharing.clear()
             for known in self.nonnegative:
-                rest, constant = _without_constant(known)
-                found = self._rests.get(rest)
-                self._rests[rest] = -constant if found is None else max(found, -constant)
+                self._know(known)
         key = (d, depth)
         if key in self._minima:
             return self._minima[key]
         best = self._minima[key] = self._minimum(d, depth)
         return best
+
+    def _know(self, d: Dim) -> None:
+        rest, constant = _without_constant(d)
+        found = self._rests.get(rest)
+        self._rests[rest] = -constant if found is None else max(found, -constant)
+        for mono, coef in rest:
+            self._sharing.setdefault((mono, coef > 0), []).append(d)
 
     def _minimum(self, d: Dim, depth: int) -> int | None:
         rest, constant = _without_constant(d)
@@ -454,11 +471,13 @@ class Facts:
                         best = found
                         if best >= 0:
                             return best
-            positive = {mono: coef > 0 for mono, coef in rest}
-            for known in self.nonnegative:
-                if not any(positive.get(mono) is (coef > 0) for mono, coef in known.terms):
-                    continue  # nothing cancels: what is subtracted makes it smaller
-                found = self._interval_minimum(d - known, depth - 1)
+            own = dict(d.terms)
+            # Of the facts those that cancel something: else what is subtracted makes it smaller.
+            for known in dict.fromkeys(f for mono, coef in rest for f in self._sharing.get((mono, coef > 0), ())):
+                left = dict(own)
+                for mono, coef in known.terms:
+                    left[mono] = left.get(mono, 0) - coef
+                found = self._least(left.items(), depth - 1)
                 if found is not None and (best is None or found > best):
                     best = found
         return best
@@ -474,30 +493,37 @@ class Facts:
         return modulus if low is not None and low >= 1 else None
 
     def _interval_minimum(self, d: DimLike, depth: int) -> int | None:
-        if isinstance(d, int):
-            return d
+        return d if isinstance(d, int) else self._least(d.terms, depth)
+
+    def _least(self, terms: Iterable[tuple[Monomial, int]], depth: int) -> int | None:
+        """What a sum is never below, each product for itself."""
         total = 0
-        for mono, coef in d.terms:
+        for mono, coef in terms:
             if not mono:
                 total += coef
-                continue
-            low: int | None = 1
-            high: int | None = 1
-            for atom in mono:
-                a_low, a_high = self._atom_range(atom, depth)
-                if a_low is None or a_low < 0 or low is None:
-                    if len(mono) > 1:
-                        low = high = None
-                        break
-                    low, high = a_low, a_high
-                    break
-                low = low * a_low
-                high = None if high is None or a_high is None else high * a_high
-            side = low if coef > 0 else high
-            if side is None:
-                return None
-            total += coef * side
+            elif coef:
+                key = (mono, depth)
+                known = self._ranges.get(key)
+                if known is None:
+                    known = self._ranges[key] = self._range(mono, depth)
+                side = known[0] if coef > 0 else known[1]
+                if side is None:
+                    return None
+                total += coef * side
         return total
+
+    def _range(self, mono: Monomial, depth: int) -> tuple[int | None, int | None]:
+        """Bounds of a product: of factors of which more than one may be negative nothing is known."""
+        low, high = 1, 1
+        for atom in mono:
+            a_low, a_high = self._atom_range(atom, depth)
+            if len(mono) == 1:
+                return a_low, a_high
+            if a_low is None or a_low < 0:
+                return None, None
+            low = low * a_low
+            high = None if high is None or a_high is None else high * a_high  # type: ignore[assignment]
+        return low, high
 
     def _atom_range(self, atom: Atom, depth: int) -> tuple[int | None, int | None]:
         if atom.op == "sym":

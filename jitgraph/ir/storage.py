@@ -42,6 +42,11 @@ def storage_root(value: Value) -> Value:
     return _root(value, None)
 
 
+def storage_before(value: Value, owner: Op) -> Value:
+    """The version that a region of `owner` makes `value` of: the last one from outside, if the storage begins there."""
+    return _root(value, owner)
+
+
 def _root(value: Value, owner: Op | None) -> Value:
     """The same; with `owner`, no further than to the first version from outside its regions.
 

@@ -11,8 +11,9 @@ import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
-from weakref import WeakValueDictionary, ref
+from weakref import WeakValueDictionary, finalize, ref
 
 import numpy as np
 
@@ -20,12 +21,16 @@ from jitgraph import dtypes, errors
 from jitgraph.abi import (
     CONTEXT_BYTES,
     CONTEXT_ERROR_VALUES,
+    CONTEXT_HAS_SPARES,
     CONTEXT_HEAP,
     CONTEXT_HOST,
     CONTEXT_RESULT,
+    CONTEXT_SPARES,
     CONTEXT_TABLE,
+    HEAP_BYTES,
     HEAP_NEXT,
     HEAP_RAW,
+    HEAP_SPARES,
     SLOT_BYTES,
     HostOperand,
     Interface,
@@ -59,7 +64,8 @@ def _struct(name: str, padding: int = 0) -> struct.Struct:
 
 
 _ZERO = bytes(8)
-#: Arenas are kept for later calls, of any function, as fresh memory costs a page fault for every 4096 bytes.
+#: Arenas are kept for later calls, of any function, and spare blocks of heaps for those of their frame: fresh memory
+#: costs a page fault for every 4096 bytes.
 _KEPT_BYTES = 32 << 20
 _KEPT_ARENAS = 4
 _arenas: list[np.ndarray] = []
@@ -122,6 +128,8 @@ class Frame:
         self.args = b""
         if self.context[CONTEXT_HEAP // 8]:
             release(self.context)
+        if self.context[CONTEXT_HAS_SPARES // 8]:
+            self.keep_spares()
         if self.waiting:
             self.waiting.clear()
         if self.scratch is not None:
@@ -129,6 +137,38 @@ class Frame:
                 _arenas.append(self.scratch)
             self.scratch = None
         pool.append(self)
+
+    def keep_spares(self) -> None:
+        """Leave the heap's spare blocks to the next call, as long as all frames together keep little."""
+        known = self.address in _kept
+        total = sum(ctypes.c_int64.from_address(block + HEAP_BYTES).value for block in spares(self.context))
+        others = sum(size for address, size in list(_kept.items()) if address != self.address)
+        if total + others > _KEPT_BYTES:
+            release_spares(self.context)
+        else:
+            _kept[self.address] = total
+            if not known:
+                finalize(self, release_spares, self.context).atexit = False
+
+
+#: Bytes of the spare blocks that frames keep between calls, by the address of their context.
+_kept: dict[int, int] = {}
+
+
+def spares(context: ctypes.Array[ctypes.c_int64]) -> list[int]:
+    """The heap's spare blocks."""
+    first = CONTEXT_SPARES // 8
+    return [block for block in context[first : first + HEAP_SPARES] if block]
+
+
+def release_spares(context: ctypes.Array[ctypes.c_int64]) -> None:
+    """Free the heap's spare blocks."""
+    _kept.pop(ctypes.addressof(context), None)
+    for block in spares(context):
+        table.free(ctypes.c_int64.from_address(block + HEAP_RAW).value)
+    first = CONTEXT_SPARES // 8
+    context[first : first + HEAP_SPARES] = [0] * HEAP_SPARES
+    context[CONTEXT_HAS_SPARES // 8] = 0
 
 
 def release(context: ctypes.Array[ctypes.c_int64]) -> int:
@@ -478,16 +518,20 @@ def _box(r: ResultSlot) -> Callable[[memoryview, int], Any]:
     return lambda view, at: unpack(view, at)[0]
 
 
+#: Memory from an address on; a type for each size would cost more than the calls that need it.
+_MEMORY = ctypes.c_char * (1 << 62)
+_integers = cache(lambda count: _I * count)
+
+
 def _array_at(address: int, o: HostOperand) -> np.ndarray:
-    data, dims, strides, _ = (ctypes.c_int64 * 4).from_address(address)
-    shape = list((_I * o.ndim).from_address(dims)) if o.ndim else []
-    steps = list((_I * o.ndim).from_address(strides)) if o.ndim else []
+    data, dims, strides, _ = _integers(4).from_address(address)
+    shape = list(_integers(o.ndim).from_address(dims)) if o.ndim else []
+    steps = list(_integers(o.ndim).from_address(strides)) if o.ndim else []
     dtype = dtypes.from_short_name(o.dtype)
     if 0 in shape:
         return np.empty(shape, dtype)
-    low = sum((n - 1) * s for n, s in zip(shape, steps, strict=True) if s < 0)
-    high = sum((n - 1) * s for n, s in zip(shape, steps, strict=True) if s > 0) + dtype.itemsize
-    memory = (ctypes.c_char * (high - low)).from_address(data + low)
+    low = sum([(n - 1) * s for n, s in zip(shape, steps, strict=True) if s < 0])
+    memory: Any = _MEMORY.from_address(data + low)
     return np.ndarray(shape, dtype, memory, -low, steps)
 
 

@@ -1,4 +1,4 @@
-"""What is hardly ever needed leaves the straight path: errors of indices, indices from the end, and what only they read.
+"""What is hardly ever needed leaves the straight path: errors of indices, indices from the end, what only they read.
 
 An index that only the run knows is tested twice, against -n and n, and taken from the end where it is negative. Here it
 is one unsigned comparison, and all of that is done where it fails. Scalars that only a cold arm reads move into it.
@@ -94,9 +94,10 @@ class _Cold:
             if upper is None or lower is None or upper.attr != "lt" or lower.attr != "ge":
                 continue
             x, size, least = upper.args[0], self.dim(upper.args[1]), self.dim(lower.args[1])
-            if isinstance(x, Var) and x == lower.args[0] and x.name not in self.dims and size is not None:
-                if least is not None and least + size == 0:
-                    return x, size
+            if not isinstance(x, Var) or x != lower.args[0] or x.name in self.dims or size is None or least is None:
+                continue
+            if least + size == 0:
+                return x, size
         return None
 
     def is_from_the_end(self, let: Let, x: Var, size: DimLike) -> bool:

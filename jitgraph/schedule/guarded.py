@@ -1,49 +1,76 @@
 """Products whose indices are checked in the loop that multiplies.
 
-    ok = reduce k in range(n) (all of in_range(c[k])); if ok {} else { the error }; check n == m
-    if short { v = dot of a[k], x[c[k]] for k in range(m) } else cold { the call }
-    =>  if short and n == m { (ok, v) = reduce of both; if ok {} else { the error } } else cold { all of it }
+    ok = reduce k in range(n) (all of -l <= c[k] < l); if ok {} else { the error }; check n == m
+    if short { v = dot of a[k], x[wrapped c[k]] for k in range(m) } else cold { the call }
+    =>  if short and n == m { (good, w) = reduce k in range(m) (all of 0 <= c[k] < l; dot of a[k], x[c[k]]) }
+        if good { v = w } else cold { all of it }
 
 A gather keeps inside the memory whatever the index is, and nothing is written in between, so the product may run before
-the error is known.
+the error is known. Indices that count from the end take the cold side.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jitgraph import dtypes
 from jitgraph.codegen.dots import ORDERS
-from jitgraph.codegen.loops import Check, DimValue, For, If, Let, Load, Merge, Operand, Reduce, Stmt, Store, Var, While
+from jitgraph.codegen.loops import (
+    Check,
+    Const,
+    DimValue,
+    For,
+    If,
+    Let,
+    Load,
+    Merge,
+    Operand,
+    Part,
+    Reduce,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
 from jitgraph.codegen.loops_walk import walk
-from jitgraph.ir.dims import symbol
+from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.records import dataclass
 from jitgraph.schedule.memory import Place, touched
+from jitgraph.schedule.simplify import FALSE, TRUE
 from jitgraph.schedule.statements import Names, Renaming, rebuilt
+
+_ZERO = Const(0, dtypes.I64)
 
 
 def guarded(body: list[Stmt], names: Names) -> list[Stmt]:
     """A body whose products check the indices of their gathers themselves."""
+    return _guarded(body, {s.var.name: s.dim for s in walk(body) if isinstance(s, DimValue)}, names)
+
+
+def _guarded(body: list[Stmt], dims: Mapping[str, DimLike], names: Names) -> list[Stmt]:
     out: list[Stmt] = []
     for s in body:
         made = s
         if isinstance(s, For) and s.role == "serial":
-            inner = guarded(s.body, names)
+            inner = _guarded(s.body, dims, names)
             made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
         elif isinstance(s, While):
-            made = While(guarded(s.test, names), s.condition, guarded(s.body, names), s.carried)
+            made = While(_guarded(s.test, dims, names), s.condition, _guarded(s.body, dims, names), s.carried)
         elif isinstance(s, If):
-            otherwise = s.otherwise if s.cold else guarded(s.otherwise, names)
-            made = If(s.condition, guarded(s.then, names), otherwise, s.merges, s.cold)
+            otherwise = s.otherwise if s.cold else _guarded(s.otherwise, dims, names)
+            made = If(s.condition, _guarded(s.then, dims, names), otherwise, s.merges, s.cold)
         out.append(made)
     for k, s in enumerate(out):
         found = _found(out, k) if isinstance(s, Reduce) else None
-        if found is not None:
-            return [*out[:k], *_joined(out, found, names), *out[found.use + 1 :]]
+        joined = None if found is None else _joined(out, found, dims, names)
+        if found is not None and joined is not None:
+            return [*out[:k], *joined, *out[found.use + 1 :]]
     return out
 
 
 @dataclass(slots=True)
 class _Found:
-    """The check of indices at `test`, the branch on it behind, a check that the sizes are equal, the product at `use`."""
+    """Where the check of indices stands (the branch on it is next), the check that the sizes are equal, the product."""
 
     test: int
     sizes: int
@@ -95,42 +122,91 @@ def _found(body: list[Stmt], at: int) -> _Found | None:
     return _Found(at, sizes, k)
 
 
-def _joined(body: list[Stmt], found: _Found, names: Names) -> list[Stmt]:
+def _joined(body: list[Stmt], found: _Found, dims: Mapping[str, DimLike], names: Names) -> list[Stmt] | None:
     test, error, check, product = (body[k] for k in (found.test, found.test + 1, found.sizes, found.use))
     assert isinstance(test, Reduce)
-    assert isinstance(error, If)
     assert isinstance(check, Check)
     assert isinstance(product, If)
     dot = product.then[0]
     assert isinstance(dot, Reduce)
+    quick = _both(test, dot, dims, names)
+    if quick is None or len(product.merges) != 1:
+        return None
     scalars = [s for s in body[found.test + 2 : found.use] if s is not check]
-    both = names.var(dtypes.BOOL)
-    again = Renaming(names=names)
-    cold = [*rebuilt([test, error], again), check, *product.otherwise]
-    hot = [_both(test, dot, names), error]
-    merges = [Merge(m.result, m.then, m.otherwise) for m in product.merges]
+    r = Renaming(names=names)
+    cold = rebuilt([test, error, check, product], r)
+    result = product.merges[0].result
+    slow = r.operand(result)
+    both, good = names.var(dtypes.BOOL), names.var(dtypes.BOOL)
+    value = names.var(result.dtype)
+    inside, total = (p.result for p in quick.parts)
     return [
         *scalars,
         Let(both, "and_", (check.condition, product.condition)),
-        If(both, hot, cold, merges, cold=True),
+        If(both, [quick], [], [Merge(good, inside, FALSE), Merge(value, total, Const(0.0, result.dtype))]),
+        If(good, [], cold, [Merge(result, value, slow)], cold=True),
     ]
 
 
-def _both(test: Reduce, dot: Reduce, names: Names) -> Reduce:
-    """One loop for the two, which loads equal elements once."""
+def _both(test: Reduce, dot: Reduce, dims: Mapping[str, DimLike], names: Names) -> Reduce | None:
+    """One loop for the two, where no index counts from the end; None if the test has another form."""
     r = Renaming(names=names)
     r.set_dim(test.symbol, symbol(dot.symbol))
-    body = rebuilt(test.body, r)
+    checked = _index(test, dims)
+    if checked is None:
+        return None
+    loads, index, n = checked
+    body = rebuilt(loads, r)
     known: dict[Place, Operand] = {(s.buffer, s.index): s.var for s in body if isinstance(s, Load) and s.imag is None}
-    part = rebuilt([Reduce(test.symbol, test.extent, [], test.parts)], r)[0]
-    assert isinstance(part, Reduce)
-    part.parts[0].result = test.parts[0].result
-    same = Renaming()
+    place = r.operand(index)
+    unsigned, size = names.var(dtypes.U64), names.var(dtypes.U64)
+    inside, all_inside = names.var(dtypes.BOOL), names.var(dtypes.BOOL)
+    body += [
+        Let(unsigned, "cast", (place,), "u64"),
+        Let(size, "cast", (n,), "u64"),
+        Let(inside, "cmp", (unsigned, size), "lt"),
+    ]
+    same = Renaming(names=names)
+    same.set_dim(dot.symbol, symbol(dot.symbol))
     for s in dot.body:
-        if isinstance(s, Load) and (s.buffer, s.index) in known:
-            same.vars[s.var.name] = known[s.buffer, s.index]
+        at = same.index(s.index) if isinstance(s, Load) else ()
+        if isinstance(s, Load) and (s.buffer, at) in known:
+            same.vars[s.var.name] = known[s.buffer, at]
+            continue
+        copy = rebuilt([s], same)[0]
+        if isinstance(copy, Let) and (copy.op, copy.attr, copy.args) == ("cmp", "lt", (place, _ZERO)):
+            assert isinstance(s, Let)
+            same.vars[s.var.name] = FALSE
         else:
-            body += rebuilt([s], same)
-    made = rebuilt([Reduce(dot.symbol, dot.extent, [], dot.parts)], same)[0]
-    assert isinstance(made, Reduce)
-    return Reduce(dot.symbol, dot.extent, body, [*part.parts, *made.parts])
+            body.append(copy)
+    p = dot.parts[0]
+    assert p.factor is not None
+    value, factor, total = same.operand(p.value), same.operand(p.factor), names.var(p.result.dtype)
+    return Reduce(
+        dot.symbol,
+        dot.extent,
+        body,
+        [
+            Part(all_inside, "all", "free", inside, TRUE),
+            Part(total, "sum", "dot", value, factor=factor, model=p.model),
+        ],
+    )
+
+
+def _index(test: Reduce, dims: Mapping[str, DimLike]) -> tuple[list[Stmt], Operand, Operand] | None:
+    """The loads of a test `-n <= c and c < n`, the index c and the size n."""
+    lets = {x.var.name: x for x in test.body if isinstance(x, Let)}
+    value = test.parts[0].value
+    both = lets.get(value.name) if isinstance(value, Var) else None
+    loads: list[Stmt] = [x for x in test.body if isinstance(x, Load)]
+    if both is None or both.op != "and_" or len(loads) + len(lets) != len(test.body):
+        return None
+    high, low = (lets.get(x.name) if isinstance(x, Var) else None for x in both.args)
+    if high is None or low is None or (high.op, high.attr, low.op, low.attr) != ("cmp", "lt", "cmp", "ge"):
+        return None
+    sizes = [dims.get(x.args[1].name) if isinstance(x.args[1], Var) else None for x in (high, low)]
+    if sizes[0] is None or sizes[1] is None or sizes[0] + sizes[1] != 0 or high.args[0] != low.args[0]:
+        return None
+    index = high.args[0]
+    made_here = any(isinstance(x, Load) and x.var == index for x in loads)
+    return (loads, *high.args) if made_here and index.dtype == dtypes.I64 else None  # type: ignore[return-value]

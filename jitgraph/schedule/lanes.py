@@ -3,8 +3,8 @@
 The innermost loop whose lanes mostly lie side by side in memory is taken; loops inside it run in each lane, under a
 mask where lanes leave them at different turns. Each lane does what its turn did in the same order, so all bits stay. A
 loop that carries integers through sums, minima or maxima is a reduction, in any order. Legal where each two accesses to
-one buffer, of which one writes, name the index on one axis with the same distance, or never meet; checks inside may only
-be those that run the call anew in Python, as nothing visible was written then.
+one buffer, of which one writes, name the index on one axis with the same distance, or never meet; checks inside may
+only be those that run the call anew in Python, as nothing visible was written then.
 """
 
 from __future__ import annotations

@@ -160,26 +160,28 @@ class _Overflows:
 
     def test(self, run: _Range, out: list[Stmt]) -> Operand:
         """Whether the base lies in the range."""
-        x, holds = run.base, self.names.var(dtypes.BOOL)
+        x = run.base
         if run.low > LEAST and run.high < MOST and x.name not in self.dims:
             shifted, unsigned = self.names.var(dtypes.I64), self.names.var(U64)
+            inside = self.names.var(dtypes.BOOL)
             out += [
                 Let(shifted, "sub", (x, Const(run.low, dtypes.I64))),
                 Let(unsigned, "cast", (shifted,)),
-                Let(holds, "cmp", (unsigned, Const(run.high - run.low, U64)), "le"),
+                Let(inside, "cmp", (unsigned, Const(run.high - run.low, U64)), "le"),
             ]
-            return holds
-        tests = [(predicate, number) for predicate, number, trivial in self.bounds(run) if not trivial]
-        for k, (predicate, number) in enumerate(tests):
+            return inside
+        holds: Operand = Const(True, dtypes.BOOL)
+        for predicate, number, trivial in self.bounds(run):
+            if trivial:
+                continue
             one = self.names.var(dtypes.BOOL)
             out.append(Let(one, "cmp", (x, Const(number, dtypes.I64)), predicate))
-            if k == 0:
-                holds = one
-            else:
+            if isinstance(holds, Var):
                 both = self.names.var(dtypes.BOOL)
                 out.append(Let(both, "and_", (holds, one)))
-                holds = both
-        return holds if tests else Const(True, dtypes.BOOL)
+                one = both
+            holds = one
+        return holds
 
     @staticmethod
     def bounds(run: _Range) -> tuple[tuple[str, int, bool], tuple[str, int, bool]]:

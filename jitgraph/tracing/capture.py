@@ -178,7 +178,12 @@ def trace(
             if len(capture.mode.assumed) <= len(path):
                 raise first from None
             path = (*capture.mode.assumed[:-1], not capture.mode.assumed[-1])
-    raise errors.InternalError(f"the trace of {fn} restarts for ever")
+    raise first or next(iter(decisions.unrolled.values()), None) or errors.TraceError(_too_many(fn))
+
+
+def _too_many(fn: Callable[..., Any]) -> str:
+    what = f"{getattr(fn, '__name__', fn)} has too many branches on data whose sides fit no graph"
+    return errors.describe(what, remedy="give each name one type, shape and array in all branches and turns.")
 
 
 @dataclass(slots=True)

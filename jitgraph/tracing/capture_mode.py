@@ -87,11 +87,12 @@ class Shown:
         return f"\x01{len(self.mode.shown) - 1}:{spec}\x01"
 
 
-#: Assumptions of a trace that hold unless a call has shown the opposite. Those behind do not: so a loop that Python
-#: runs while a test holds has an end in the trace, and a call that takes more turns goes to another trace.
+#: Assumptions of a trace that hold unless a call has shown the opposite; twice as many as calls have shown, if that is
+#: more. Those behind do not: so a loop that Python runs while a test holds has an end in the trace, and a call that
+#: takes more turns goes to another trace.
 _HELD: Final = 32
 #: Assumptions of a trace: a loop that neither answer ends is none for Python to run.
-_MOST_ASSUMED: Final = 512
+_MOST_ASSUMED: Final = 1200
 
 
 class CaptureMode(TraceMode):
@@ -401,7 +402,7 @@ class CaptureMode(TraceMode):
         number = len(self.assumed)
         if number >= _MOST_ASSUMED:
             self.fail(f"{why} depends on data, and so did {number} before it", "use a loop in the function itself.")
-        answer = self.path[number] if number < len(self.path) else number < _HELD
+        answer = self.path[number] if number < len(self.path) else number < max(_HELD, 2 * len(self.path))
         self.assumed.append(answer)
         self.known_flags[flag] = answer
         condition = flag if answer else self.builder.apply(REGISTRY["logical_not"], flag)[0]

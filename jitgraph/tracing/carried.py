@@ -19,6 +19,7 @@ from jitgraph.tracing import same_arrays
 from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of
 from jitgraph.tracing.cells import Cell
+from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.kind_uses import sees_kind
 from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact, join_kinds
 from jitgraph.tracing.merging import (
@@ -461,7 +462,8 @@ class Region:
         if any(t is None and not stay for t, stay in zip(types, stays, strict=True)):
             return True  # text, objects: no run-time value; they stay what they are if they are static
         fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
-        self._output(name, UNSET if overwritten else before, tree, types, read=is_read and not overwritten, fixed=fixed)
+        read = is_read and not overwritten and name != RETURNED  # no turn follows one that returns
+        self._output(name, UNSET if overwritten else before, tree, types, read=read, fixed=fixed)
         self.names[name].wholes, self.names[name].moves = wholes, any(stays) and not keeps
         for k, x in enumerate(leaves):
             if not stays[k] and k not in wholes:

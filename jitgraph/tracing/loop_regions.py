@@ -233,15 +233,15 @@ class ForRegion(Region):
         except Reshaped as answer:
             self._reshaped(str(answer), mark)
             return
+        if self.failure is None and self._add_cells(opened):  # first: what they hold is carried, not the storages
+            self.regions.undo(mark, self.block)
+            return
         new = self._add_storages(changed)
         if self.failure is not None and new:  # what a turn writes before it raises is seen by the caller
             self.failure = None
             self.regions.undo(mark, self.block)
             return
         if self.failure is None:
-            if self._add_cells(opened):
-                self.regions.undo(mark, self.block)
-                return
             stops = bool(flag) and not self.with_break and scope.get(flag) is not False
             self.with_break = self.with_break or stops
             usable = compare_stale(self, mark)
@@ -601,15 +601,15 @@ class WhileLoop(Region):
             changed = self.regions.close(opened, failed=self.failure is not None, cells=True)
         except Reshaped as answer:
             self.regions.fail_change(str(answer))
+        if self.failure is None and self._add_cells(opened):
+            self.regions.undo(self.mark, self.block, self.test_block)
+            return
         new = self._add_storages(changed)
         if self.failure is not None and new:
             self.failure = None
             self.regions.undo(self.mark, self.block, self.test_block)
             return
         if self.failure is None:
-            if self._add_cells(opened):
-                self.regions.undo(self.mark, self.block, self.test_block)
-                return
             usable = compare_stale(self, self.mark)
             try:
                 fits = self._compare(scope) and usable

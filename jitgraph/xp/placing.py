@@ -314,7 +314,8 @@ def stretched_mask(mode: Mode, mask: Tensor, shape: Shape, message: str) -> Tens
 @numpy_function(np.put, views=True)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`a.flat[ind] = v`, values repeated as needed; `mode` "wrap" and "clip" change positions out of range."""
-    x = target_of(a, "put")
+    number = isinstance(a, np.generic) or (type(a) is Tensor and a.type.kind == "np_scalar")
+    x = target_of(EXPORTS["array"](a) if number else a, "put")  # into a copy of a scalar, as NumPy does
     m = mode_in((a, ind, v)) or EAGER
     if m is EAGER:
         np.put(plain(x), unwrap(ind), unwrap(v), mode)  # type: ignore[arg-type]

@@ -368,6 +368,23 @@ def test_newton_iteration_on_a_scalar() -> None:
         assert found == reference_newton(value)
 
 
+def test_what_the_test_of_a_loop_computes_is_at_hand_in_its_body() -> None:
+    """Emitted in front of the loop and at its end, but computed once a turn."""
+    out = array("out", F64, 2)
+    test = [let("sq", "mul", var("r"), var("r")), let("more", "cmp", var("sq"), var("a"), dtype=B, attr="lt")]
+    body = [let("next", "add", var("r"), const(1.0)), let("sum", "add", var("s"), var("sq"))]
+    carried = [
+        L.Carry(var("r"), const(1.0), var("next"), var("root")),
+        L.Carry(var("s"), const(0.5), var("sum"), var("total")),
+    ]
+    loop = L.While([*test], var("more", B), [*body], carried)
+    stores = [L.Store(out, (0,), var("root")), L.Store(out, (1,), var("total"))]
+    p = program([loop, *stores], [], [out], scalars=[(var("a"), 0)])
+    run = executable(p, 1, [out])
+    for a, root, total in ((0.5, 1.0, 0.5), (1.5, 2.0, 1.5), (20.0, 5.0, 30.5), (np.nan, 1.0, 0.5)):
+        check(p, [a], [out], [np.array([root, total])], run=run)
+
+
 def test_newton_iteration_on_lanes_that_leave_at_different_turns() -> None:
     x, out = array("x", F64, n), array("out", F64, n)
     body: list[L.Stmt] = [L.Load(var("a"), x, (i,)), newton(), L.Store(out, (i,), var("root"))]

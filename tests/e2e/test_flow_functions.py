@@ -290,7 +290,7 @@ def squares_below(n):
         k += 1
 
 
-@cases.add((10,), (3,), (0,))
+@cases.add((10,), (3,), (0,), (2000,))
 def generators_with_while(n):
     t = 0
     for v in squares_below(n):

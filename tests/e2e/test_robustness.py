@@ -173,9 +173,9 @@ def test_damaged_and_foreign_cache_files_are_misses(program):
         "one bit": lambda b: bytes([*b[:-9], b[-9] ^ 4, *b[-8:]]),
         "more": lambda b: b + b"x",
     }
-    for damage in damages.values():
-        for path, data in files.items():
-            path.write_bytes(damage(data))
+    for a, b in (("empty", "half"), ("one byte less", "one bit"), ("more", "empty")):
+        first.write_bytes(damages[a](files[first]))
+        second.write_bytes(damages[b](files[second]))
         assert run() == 0
     first.write_bytes(files[second])  # each whole, under the other's name
     second.write_bytes(files[first])

@@ -295,20 +295,24 @@ def _loop_pass_to_blame(levels: Levels, program: Fuzzed, call: int) -> str:
 
     graph = levels.stages.final()
     wanted = result(lower(graph.clone()))
-    for k, (name, _) in enumerate(schedule.PASSES):
+    for k in itertools.count(1):
+        reached: list[str] = []
 
-        def some(p: Program, facts: Facts, last: int = k) -> Program:
+        def some(p: Program, facts: Facts, stages: int = k, reached: list[str] = reached) -> Program:
             staged = p
-            for _, staged in itertools.islice(schedule.stages(p, facts), last + 1):
+            for name, staged in itertools.islice(schedule.stages(p, facts), stages):
+                reached.append(name)
                 verify(staged)
             return staged
 
         try:
             made = lower(graph.clone(), some)
         except Exception as e:  # noqa: BLE001
-            return f"schedule: {name} ({type(e).__name__}: {e})"
+            return f"schedule: {reached[-1] if reached else ''} ({type(e).__name__}: {e})"
+        if len(reached) < k:
+            break
         if not _alike(wanted, result(made)):
-            return f"schedule: {name}"
+            return f"schedule: {reached[-1]}"
     return "schedule"
 
 

@@ -324,8 +324,46 @@ FAILED = {
     "an array that a loop fills is copied, then the loop raises": (
         ["v = np.ones(a0.shape[0])", "for i in range(a0.shape[0]):", "    v[i] = 5", "    a0[:] = v", "    u"], "v", [_F],
     ),
+    "an array that a loop writes, then a branch": (
+        ["v = np.zeros(a0.shape)", "for i in range(1, a0.shape[0]):", "    v[i] = a0[i]", "if np.sum(a0) < 1e9:", "    v[0] = 7"], "v", [_F],
+    ),
+    "arrays change places around a loop that writes a third": (
+        ["u, v, w = np.ones(a0.shape[0]), np.ones(a0.shape[0]), np.zeros(a0.shape)", "for i in range(a0.shape[0] - 1):", "    u, v = v, u",
+         "    for j in range(a0.shape[0]):", "        u[-1 - i] = a0[j].sum()", "        w[1:] = a0[:-1]"], "w, v", [_F2],
+    ),
     "a float before the loop, an int from the first turn on": (
         ["v, w = 0.5, 1", "for i in range(a0.shape[0]):", "    v = int(v) + 1", "    w = w > 3"], "v, w", [_F],
+    ),
+    "a while makes another kind of a Python number, behind a write": (
+        ["a0[0] = a0[0]", "v = 1", "w = 0", "while w < 5 and not np.any(a0 > 1e9):", "    w += 1", "    v = v > 3"], "v", [_F],
+    ),
+    "a loop without a turn keeps the kind of a Python number, behind a write": (
+        ["a0[0] = a0[0]", "s = 0", "t = 1", "for i in range(int(a0[0] * 0)):", "    u = t", "    t = t * 0.5", "    s = s + a0[i]"], "s, t", [_F],
+    ),
+    "a loop goes over an array that a turn writes and then replaces": (
+        ["v = a0 * 1", "s = 0.0", "for r in v:", "    v[:] = v * 2", "    s = s + r", "    v = v + 1"], "s, v", [_F],
+    ),
+    "a view from before a loop of an array that a turn writes and then replaces": (
+        ["v = a0 * 1", "w = v[1:]", "s = 0.0", "for i in range(len(a0)):", "    s = s + w[0]", "    v[1] = 7", "    v = v + 1"], "s, v", [_F],
+    ),
+    "names bound to views of themselves in a loop": (
+        ["u = v = a0", "for i in range(len(a0)):", "    u = u[:]", "    v = v[::-1]"], "u, v", [_F],
+    ),
+    "names bound to views of themselves in a while": (
+        ["u = a0.view()", "v = a0", "w = 0", "while w < u.shape[0]:", "    w += 1", "    u = np.reshape(u, u.shape)", "    v = v.T"], "u, v", [Argument("array", "uint32", ("n", "n"), "padded", seed=5)],
+    ),
+    "a function that refuses the type of later turns only": (
+        ["v = 0.0", "for i in range(a0.shape[0] // 8):", "    u = np.floor(v)", "    v = v + a0[i]"], "u, v", [Argument("array", "complex64", ("n",), seed=6)],
+    ),
+    "an argument twice in what a turn returns": (
+        ["s = 0", "for i in range(1, a0.shape[0]):", "    s = s + a0[i]", "    if np.all(a0 == a0):", "        return a0, a0"], "s", [Argument("array", "uint32", ("n", "m"), seed=7)],
+    ),
+    "a buffer that a reduction fills for nobody": (
+        ["v = a0.flatten()", "for i in range(10):", "    u = a0[np.array([[0, 1], [1, 0]])]", "    if np.sum(v) > 0:", "        continue", "    a0[3:2, np.array([0, 1, -1])] = True"], "u", [_F2],
+    ),
+    "np.put into a scalar changes a copy": (["v = np.sum(a0)", "np.put(v, [0, -1], 7, mode='wrap')"], "v", [_F]),
+    "a while returns an array that its turns write": (
+        ["w = 0", "while w < 5 and not np.any(a0 > 1e9):", "    w += 1", "    a0 *= 2", "    if np.sum(a0) < 0:", "        return a0, 3"], "a0, w", [_F],
     ),
 }  # fmt: skip
 

@@ -226,6 +226,36 @@ def test_heap_of_a_call_that_fails_is_freed(monkeypatch: pytest.MonkeyPatch) -> 
     assert freed == [5]
 
 
+def test_large_blocks_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn takes two blocks, one a bit larger than in the turn before, and frees them: two in all, kept for the next
+    call."""
+    x, out = array("x", F64, n), array("out", F64, n)
+    first, second = array("first", F64, 9000 + i), array("second", F64, 30000)
+    body: list[L.Stmt] = [
+        L.Alloc(first, "heap"),
+        L.Alloc(second, "heap"),
+        L.Load(var("a"), x, (i,)),
+        L.Store(first, (8999,), var("a")),
+        L.Store(second, (29999,), const(1.0)),
+        L.Load(var("b"), first, (8999,)),
+        L.Load(var("c"), second, (29999,)),
+        let("d", "add", var("b"), var("c")),
+        L.Store(out, (i,), var("d")),
+        L.Free(first),
+        L.Free(second),
+    ]
+    p = program([L.For("i", 0, n, body)], [x], [out], dims=[("n", 0, 0)])
+    run = executable(p, 1, [out])
+    a = RNG.standard_normal(20)
+    for _ in range(2):
+        check(p, [a], [out], [a + 1], run=run)
+        (frame,) = run.pool
+        assert len(invoke.spares(frame.context)) == 2
+    monkeypatch.setattr(invoke, "_KEPT_BYTES", 0)
+    check(p, [a], [out], [a + 1], run=run)
+    assert not invoke.spares(frame.context)
+
+
 def test_no_memory_raises() -> None:
     t = array("t", F64, symbol("t"))
     entry: list[L.Stmt] = [L.Bind("t", var("a", I64)), L.Alloc(t, "heap")]

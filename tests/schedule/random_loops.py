@@ -10,7 +10,7 @@ import argparse
 import itertools
 import random
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,12 @@ from jitgraph.codegen.interface import interface_of
 from jitgraph.codegen.interpret import CheckFailed, run_program
 from jitgraph.codegen.loops_printer import print_program
 from jitgraph.codegen.loops_verify import verify
-from jitgraph.ir.dims import DimLike, Facts, symbol
+from jitgraph.codegen.loops_walk import walk
+from jitgraph.errors import VerifyError
+from jitgraph.ir.dims import DimLike, Facts, symbol, symbols
 from jitgraph.ir.graph import Site
 from jitgraph.schedule import pipeline
-from jitgraph.schedule.statements import Renaming, rebuilt
+from jitgraph.schedule.statements import Renaming, assigned_in, bound_in, dims_of, read, rebuilt
 from tests.loop_programs import F64, I64, B, L, array, executable, m, n, program
 
 VECTORS = [array(name, F64, n) for name in "xyz"]
@@ -224,30 +226,14 @@ class Maker:
             places.append((b, tuple(own) if b is target else tuple(self.position(d) for d in b.shape)))
         self.indices = outside
         body.append(L.Store(target, tuple(own), self.value(body, places)))
-        if self.rng.random() < 0.25 and not any(b is not target for b, _ in places[:0]):
-            bounds = {x.symbol: x for x in loops}
-            made: list[L.Stmt] = body
-            for k, x in reversed(list(enumerate(loops))):
-                role = "vector" if k == len(loops) - 1 else "serial"
-                made = [L.For(x.symbol, x.low, x.size - x.high, made, 1, role)]  # type: ignore[arg-type]
-            del bounds
-            out += self.called(made)
-            return
-        made = body
+        made: list[L.Stmt] = body
         for k, x in reversed(list(enumerate(loops))):
             role = "vector" if k == len(loops) - 1 else "serial"
             made = [L.For(x.symbol, x.low, x.size - x.high, made, 1, role)]  # type: ignore[arg-type]
-        out += made
+        out += self.called(made) if self.rng.random() < 0.25 else made
 
     def called(self, body: list[L.Stmt]) -> list[L.Stmt]:
         """The statements as a kernel that is called."""
-        from jitgraph.schedule.statements import read
-
-        r = Renaming()
-        from jitgraph.codegen.loops_walk import walk
-        from jitgraph.ir.dims import symbols
-        from jitgraph.schedule.statements import assigned_in, bound_in, dims_of
-
         made = assigned_in(body)
         scalars = list(
             dict.fromkeys(x for s in walk(body) for x in read(s) if isinstance(x, L.Var) and x.name not in made)
@@ -257,7 +243,7 @@ class Maker:
         free = [name for name in (*names, "n", "m") if name not in bound_in(body)]
         free = list(dict.fromkeys(free))
         name = f"k{len(self.kernels)}"
-        self.kernels.append(L.Function(name, buffers, free, scalars, rebuilt(body, r)))
+        self.kernels.append(L.Function(name, buffers, free, scalars, rebuilt(body, Renaming())))
         return [L.CallKernel(name, tuple(buffers), tuple(map(symbol, free)), tuple(scalars))]
 
     def ping_pong(self, out: list[L.Stmt]) -> None:
@@ -335,8 +321,6 @@ def machine_outcome(p: L.Program, args: list[Any]) -> tuple[bool, list[bytes]]:
 
 
 def copied(p: L.Program) -> L.Program:
-    from dataclasses import replace
-
     return replace(p, entry=rebuilt(p.entry, Renaming()))
 
 
@@ -345,23 +329,34 @@ def fault(seed: int, machine: bool = False) -> str:
     p, args = draw(seed)
     verify(p)
     wanted = outcome(p, args)
-    last = copied(p)
+    made = p
     for name, made in pipeline.stages(copied(p), facts()):
         try:
             verify(made)
+        except VerifyError as e:
+            return f"{name}: {str(e).splitlines()[0]}\n{print_program(p)}\n--- becomes\n{print_program(made)}"
+    if outcome(made, args) != wanted:
+        return _blamed(p, args, wanted)
+    if machine:
+        for which, q in (("plain", p), ("scheduled", made)):
+            found = machine_outcome(q, args)
+            if found != (bool(wanted[0]), wanted[1]):
+                return f"machine code, {which}: {found[0]} instead of {wanted[0]!r}\n{print_program(q)}"
+    return ""
+
+
+def _blamed(p: L.Program, args: list[Any], wanted: tuple[str, list[bytes]]) -> str:
+    """The first pass behind which a program means something else."""
+    last = copied(p)
+    for name, made in pipeline.stages(copied(p), facts()):
+        try:
             found = outcome(made, args)
         except Exception as e:  # noqa: BLE001 - any is a fault
             return f"{name}: {type(e).__name__}: {str(e).splitlines()[0]}\n{print_program(last)}"
         if found != wanted:
             return f"{name}: {found[0]!r} instead of {wanted[0]!r}\n{print_program(last)}\n--- becomes\n{print_program(made)}"
         last = copied(made)
-    if machine:
-        made = pipeline.optimise(copied(p), facts())
-        for which, q in (("plain", p), ("scheduled", made)):
-            found = machine_outcome(q, args)
-            if found != (bool(wanted[0]), wanted[1]):
-                return f"machine code, {which}: {found[0]} instead of {wanted[0]!r}\n{print_program(q)}"
-    return ""
+    return "the last pass"
 
 
 def main() -> int:

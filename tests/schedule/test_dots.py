@@ -362,3 +362,104 @@ def hot_loops(function: Callable[..., Any], *arguments: Any) -> str:
         return names.setdefault(m[0], f"{kind}{len(names) + 1}")
 
     return re.sub(r"\bsums\.w\d+\b|\b_[wi]\d+\b|\b[vw]\d+\b", short, "\n".join(kept))
+
+
+def pairs(a: np.ndarray, b: np.ndarray) -> None:
+    for i in range(a.shape[0]):
+        for j in range(i):
+            b[i, j] = a[i] @ a[j]
+
+
+def triangle(A: np.ndarray) -> None:
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[i, j] = 1.0 - A[i, :j] @ A[:j, j]
+
+
+@pytest.mark.parametrize("core", ["skylakex"], indirect=True)
+def test_rows_side_by_side_share_loads(core: str) -> None:
+    del core
+    text = hot_loops(pairs, RNG.normal(size=(5, 6)), RNG.normal(size=(5, 5)))
+    expected = """\
+for _i1 in range(0, 4*floordiv(n, 4), 4) {
+  for j in range(0, _i1) {
+    reduce _i2 in range(m) (v3: f64 = dot skylakex of v4, v5; v6: f64 = dot skylakex of v7, v5; \
+v8: f64 = dot skylakex of v9, v5; v10: f64 = dot skylakex of v11, v5) {
+      v4: f64 = load a[_i1, _i2]
+      v5: f64 = load a[j, _i2]
+      v7: f64 = load a[_i1 + 1, _i2]
+      v9: f64 = load a[_i1 + 2, _i2]
+      v11: f64 = load a[_i1 + 3, _i2]
+    }
+"""
+    assert text.startswith(expected)
+
+
+@pytest.mark.parametrize("core", ["skylakex"], indirect=True)
+def test_triangle_adds_over_lanes(core: str) -> None:
+    del core
+    text = hot_loops(triangle, matrix(9))
+    later = text[text.index("vector", text.index("range(3)")) :]
+    loads = re.findall(r"load (.*)", later[: later.index("}")])
+    assert [re.sub(r"_i\d+", "_", x) for x in loads] == [
+        "A[i, _]", "A[_, _]", "A[i, _ + 1]", "A[_ + 1, _]", "A[i, _ + 2]", "A[_ + 2, _]", "A[i, _ + 3]",
+        "A[_ + 3, _]", "sums1[_]", "sums2[_]",
+    ]  # fmt: skip
+    assert "cblas" not in text
+
+
+@pytest.mark.parametrize("core", ["skylakex"], indirect=True)
+def test_recurrence_multiplies_four_rows_at_once(core: str) -> None:
+    del core
+    text = hot_loops(solve, matrix(9), RNG.normal(size=9))
+    head = text[: text.index("load b")]
+    assert re.findall(r"reduce _\w+ in range\((.*?)\) \(", head) == [
+        "16*floordiv(_i1, 16)",
+        "_i1 - 16*floordiv(_i1, 16)",
+    ]
+    assert [len(re.findall(" dot ", line)) for line in head.split("\n") if "reduce" in line] == [4, 4]
+    # where the loop writes what another row of the product reads, turns go one by one
+    assert " + 1, " not in hot_loops(written_rows, matrix(9))
+
+
+def written_rows(L: np.ndarray) -> None:
+    for i in range(L.shape[0]):
+        L[i, 0] = L[i, :i] @ L[:i, 0].copy()
+
+
+@pytest.mark.parametrize("core", ["skylakex"], indirect=True)
+def test_gather_goes_into_the_product(core: str) -> None:
+    del core
+    text = hot_loops(spmv, *sparse(5))
+    hot = text[: text.index("cold")]
+    assert "alloc" not in hot
+    assert re.search(r"reduce .* \(v\d+: bool = free all of v\d+, init true; v\d+: f64 = dot skylakex of", hot)
+    assert "alloc" in text  # for a call of BLAS, which long rows still are
+
+
+def test_indices_from_the_end_and_errors_of_a_gather() -> None:
+    jitted = jg.jit(spmv)
+    starts, cols, values, x = sparse(30)
+    cols[5:9] = -1
+    assert jitted(starts, cols, values, x).tobytes() == spmv(starts, cols, values, x).tobytes()
+    for wrong in (30, -31, 2**62, -(2**63)):
+        bad = cols.copy()
+        bad[-1] = wrong
+        with pytest.raises(IndexError) as ours:
+            jitted(starts, bad, values, x)
+        with pytest.raises(IndexError) as theirs:
+            spmv(starts, bad, values, x)
+        assert str(ours.value) == str(theirs.value)
+    with pytest.raises(ValueError, match="size"):
+        jitted(starts, cols, values[:-1], x)
+    with pytest.raises(IndexError):
+        jitted(starts, cols, values, x[:0])
+
+
+@pytest.mark.parametrize("name", ["lu", "gram_schmidt"])
+def test_turns_with_products_run_over_lanes(name: str) -> None:
+    if not dot_core.core():
+        pytest.skip("BLAS's order is not known")
+    function, arguments = PROGRAMS[name]
+    text = hot_loops(function, *arguments(9))
+    assert re.search(r"for j\w* in range\((i|k \+ 1), \w+\) vector \{(\n.*)?\n\s+reduce", text)

@@ -131,3 +131,38 @@ def test_draws_are_undone_when_a_call_goes_another_way(value):
         expected = same.random()
         got = f(rng, x * value)
         assert got is None if x[0] > 0 else got == expected
+
+
+def test_a_branch_that_fits_no_graph_is_settled_for_all_turns(monkeypatch):
+    monkeypatch.setattr(capture, "_RESTARTS", 8)  # not one for each turn
+
+    def f(x):
+        total = 0.0
+        for k in range(x.shape[0]):
+            v = 1
+            for _ in range(4):
+                if np.sum(x) > k:
+                    v = np.cumsum(x)
+                v = v + x[k]
+            total = total + np.sum(v)
+        return total
+
+    check(f, (np.arange(4.0) + 3,), (np.arange(3.0) + 3,))
+
+
+def test_too_many_branches_that_fit_no_graph_are_refused(monkeypatch):
+    monkeypatch.setattr(capture, "_RESTARTS", 2)
+
+    def f(x):
+        for k in range(x.shape[0]):
+            v = 1
+            if np.sum(x) > k:
+                v = np.cumsum(x)
+            if np.sum(x) > k + 1:
+                v = v > 3
+            if np.sum(x) > k + 2:
+                v = str(v)
+        return v
+
+    with pytest.raises(errors.TraceError):
+        Jit(f)(np.arange(4.0) + 3)

@@ -1,0 +1,32 @@
+"""Random loops mean the same behind the passes; `random_loops` and `random_nests` run more by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from jitgraph.config import config
+from tests.fuzz.levels import Counts
+from tests.schedule import random_loops, random_nests
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_loops_in_the_interpreter(block: int) -> None:
+    for seed in range(25 * block, 25 * (block + 1)):
+        found = random_loops.fault(seed)
+        assert not found, f"seed {seed}: {found}"
+
+
+def test_loops_as_machine_code() -> None:
+    for seed in range(1000, 1012):
+        found = random_loops.fault(seed, machine=True)
+        assert not found, f"seed {seed}: {found}"
+
+
+def test_source_at_all_levels() -> None:
+    """NumPy, the loops before and behind the passes, machine code."""
+    counts = Counts()
+    with config.override(cache=False):
+        for seed in range(1, 9):
+            found = random_nests.found_in(seed, counts)
+            assert found is None, str(found)
+    assert counts.levels["schedule"] and counts.levels["machine code"]
