@@ -25,6 +25,7 @@ from jitgraph.codegen.loops import (
     Operand,
     Reduce,
     Stmt,
+    Store,
     Var,
     While,
 )
@@ -135,7 +136,19 @@ def _interleave(s: For, summary: Summary) -> int:
     flat = all(isinstance(x, (For, Reduce)) and not summarize(x.body).nested for x in inner)
     if light and flat and (any(isinstance(x, Reduce) for x in inner) or (inner and all(sums))):
         return 4
+    if light and not inner and _is_stencil(s.body):
+        return 4
     return 1
+
+
+def _is_stencil(body: list[Stmt]) -> bool:
+    """Whether neighbours of one array are read and another is written.
+
+    Where two arrays lie a bit more than a multiple of 4096 bytes apart, a load waits for the store before it, whose
+    address has the same low bits; of vectors side by side, all loads stand in front of the stores.
+    """
+    names = [x.buffer.name for x in body if isinstance(x, Load)]
+    return len(set(names)) < len(names) and any(isinstance(x, Store) and x.buffer.name not in names for x in body)
 
 
 def _masked_loop(f: FunctionEmitter, body: VectorBody, lower: V, upper: V, level: Level) -> None:

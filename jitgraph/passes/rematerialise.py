@@ -52,9 +52,14 @@ def _moved(kernel: Op, r: Value) -> bool:
     return True
 
 
-def _cheap(v: Value, given: dict[Value, Value], tree: dict[Op, None], leaves: dict[Value, None]) -> bool:
+def _cheap(
+    v: Value, given: dict[Value, Value], tree: dict[Op, None], leaves: dict[Value, None], depth: int = MOST
+) -> bool:
     """Whether a value in a kernel is a cheap function of arrays that kernels outside can read; fills in which ops make
     it, operands first, and which arrays these are.
+
+    Args:
+        depth: the most operations one above the other: no more are looked at than may be done again.
     """
     if v in given:
         leaves[v] = None
@@ -65,9 +70,9 @@ def _cheap(v: Value, given: dict[Value, Value], tree: dict[Op, None], leaves: di
     if op.name == "constant" and not v.type.ndim:
         tree[op] = None
         return True
-    if op.name not in CHEAP or v.type.dtype.kind == "c" or any(x.type.shape != v.type.shape for x in _arrays(op)):
+    if not depth or op.name not in CHEAP or v.type.dtype.kind == "c" or any(x.type.shape != v.type.shape for x in _arrays(op)):
         return False
-    if not all(_cheap(x, given, tree, leaves) for x in op.operands):
+    if not all(_cheap(x, given, tree, leaves, depth - 1) for x in op.operands):
         return False
     tree[op] = None
     return sum(o.name != "constant" for o in tree) <= MOST

@@ -16,6 +16,7 @@ from jitgraph.codegen.loops import (
     Bind,
     Carry,
     Check,
+    Const,
     DimValue,
     For,
     If,
@@ -146,11 +147,29 @@ class _Lanes:
                     return False
         return True
 
+    def counted(self, c: Carry, body: list[Stmt]) -> list[Stmt]:
+        """A body that adds `select c, k, 0` in each turn where it chose between the carried integer and the sum with k."""
+        lets = {s.var.name: s for s in body if isinstance(s, Let)}
+        last = lets.get(c.next.name) if isinstance(c.next, Var) else None
+        if last is None or last.op != "select" or c.inner.dtype.kind not in "iu" or c.inner not in last.args[1:]:
+            return body
+        other = last.args[2] if last.args[1] == c.inner else last.args[1]
+        total = lets.get(other.name) if isinstance(other, Var) else None
+        if total is None or total.op != "add" or c.inner not in total.args or total.args[0] == total.args[1]:
+            return body
+        step = total.args[0] if total.args[1] == c.inner else total.args[1]
+        none = Const(0, c.inner.dtype)
+        sides = (none, step) if last.args[1] == c.inner else (step, none)
+        chosen = self.names.var(c.inner.dtype)
+        made: list[Stmt] = [Let(chosen, "select", (last.args[0], *sides)), Let(last.var, "add", (c.inner, chosen))]
+        return [x for s in body if s is not total for x in (made if s is last else [s])]
+
     def reduction(self, s: For) -> list[Stmt] | None:
         """A loop that carries integers as a reduction in any order."""
         body = list(s.body)
         parts: list[Part] = []
         for c in s.carried:
+            body = self.counted(c, body)
             found = _folded(c, body)
             if found is None:
                 return None

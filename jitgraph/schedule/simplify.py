@@ -182,8 +182,8 @@ class Simplifier:
         """`select c, x + y, x` as `x + select c, y, neutral`, where x is carried by a loop and so waited for: the
         choice is made beside it. -0.0 is neutral for sums of floats, 0.0 for differences, with signs of zero and NaN.
         """
-        if self.names is None or not self.waited:
-            return False
+        if self.names is None or not self.waited or var.dtype.kind != "f":
+            return False  # a choice of integers is as quick as a sum
         condition, yes, no = args
         for flipped, (changed, kept) in enumerate(((yes, no), (no, yes))):
             let = self.sums.get(changed.name) if isinstance(changed, Var) else None

@@ -252,6 +252,15 @@ class CaptureMode(TraceMode):
             if w.storage.value is not None and any(storage is s for s in w.sources):
                 spoil(self, w.storage, w.settle)
 
+    def watching(self) -> tuple[int, int]:
+        """How many storages are watched, for `stop_watching`."""
+        return len(self._watched), len(self._copied)
+
+    def stop_watching(self, known: tuple[int, int]) -> None:
+        """Forget the storages that are watched since: an attempt that is given up made them."""
+        del self._watched[known[0] :]
+        del self._copied[known[1] :]
+
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         bound = {value: list(known) for value, known in self._bound.items()}
         return *super().conclusions(), bound, dict(self.known_flags)

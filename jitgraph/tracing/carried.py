@@ -227,7 +227,8 @@ class Region:
         leaves, tree = parts_of(value)
         types = [dense(carried_type(x)) for x in leaves]
         if any(t is not None for t in types):
-            self.names[name] = Carried(name, tree, list(leaves), types, list(leaves))
+            read = name != RETURNED  # no turn follows one that returns
+            self.names[name] = Carried(name, tree, list(leaves), types, list(leaves), read)
 
     def _add_storage(self, storage: Storage) -> None:
         if storage not in self.storages and storage.value is not None:
@@ -462,7 +463,7 @@ class Region:
         if any(t is None and not stay for t, stay in zip(types, stays, strict=True)):
             return True  # text, objects: no run-time value; they stay what they are if they are static
         fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
-        read = is_read and not overwritten and name != RETURNED  # no turn follows one that returns
+        read = is_read and not overwritten and name != RETURNED
         self._output(name, UNSET if overwritten else before, tree, types, read=read, fixed=fixed)
         self.names[name].wholes, self.names[name].moves = wholes, any(stays) and not keeps
         for k, x in enumerate(leaves):

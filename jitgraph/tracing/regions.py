@@ -45,6 +45,7 @@ class Mark:
 
     journal: int
     spoiled: int
+    watched: tuple[int, int]
     guards: list[Guard]
     facts: Any
     decided: dict[Any, bool]
@@ -277,6 +278,7 @@ class Regions:
         return Mark(
             len(self.mode.journal),
             len(self.mode.spoiled),
+            self.mode.watching(),
             list(graph.guards),
             graph.facts.copy(),
             dict(builder._decided),
@@ -301,6 +303,7 @@ class Regions:
         for storage, mode, old in reversed(self.mode.spoiled[mark.spoiled :]):
             storage.mode, storage.value = mode, old
         del self.mode.spoiled[mark.spoiled :]
+        self.mode.stop_watching(mark.watched)
         for storage, old in reversed(self.mode.journal[mark.journal :]):
             storage.value = old
         del self.mode.journal[mark.journal :]

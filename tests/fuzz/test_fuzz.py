@@ -365,6 +365,10 @@ FAILED = {
     "a while returns an array that its turns write": (
         ["w = 0", "while w < 5 and not np.any(a0 > 1e9):", "    w += 1", "    a0 *= 2", "    if np.sum(a0) < 0:", "        return a0, 3"], "a0, w", [_F],
     ),
+    "two returns in a loop that writes what one returns": (
+        ["v = 0", "for i in range(len(a0)):", "    v = v + a0[i]", "    a0 *= 2", "    if np.max(a0) > 40:", "        return a0, i", "    if v > 3:", "        return a0 * 2, i"],
+        "a0, -1", [_F],
+    ),
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ there are then tried on NumPy scalars and Python's numbers, which NumPy computes
 
 from __future__ import annotations
 
+import gc
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -308,11 +309,22 @@ def shapes_of(graph: Graph) -> list[Any]:
     return [shape(v, 3) for v in graph.body.terminator.operands]
 
 
-#: One dtype a kind: laws ask for the kind. The others are a run by hand.
-@pytest.mark.parametrize("dtype", [dtypes.BOOL, dtypes.I8, dtypes.U16, dtypes.F32, dtypes.C64], ids=str)
+#: One dtype a kind: laws ask for the kind. `python -m tests.passes.test_laws` runs all.
+@pytest.mark.parametrize("dtype", [dtypes.BOOL, dtypes.I8, dtypes.F32, dtypes.C64], ids=str)
 def test_laws(dtype: np.dtype) -> None:
     fired: set[str] = set()
-    with np.errstate(all="ignore"):
-        found = faults(dtype, fired)
+    gc.disable()  # half of the time otherwise
+    try:
+        with np.errstate(all="ignore"):
+            found = faults(dtype, fired)
+    finally:
+        gc.enable()
     assert not found, "\n".join(found[:40])
     assert len(fired) > 10
+
+
+if __name__ == "__main__":
+    for each in dtypes.COMPILED:
+        test_laws(each)
+        gc.collect()
+        print(each, "holds")
