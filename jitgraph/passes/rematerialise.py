@@ -70,7 +70,9 @@ def _cheap(
     if op.name == "constant" and not v.type.ndim:
         tree[op] = None
         return True
-    if not depth or op.name not in CHEAP or v.type.dtype.kind == "c" or any(x.type.shape != v.type.shape for x in _arrays(op)):
+    if not depth or op.name not in CHEAP or v.type.dtype.kind == "c":
+        return False
+    if any(x.type.shape != v.type.shape for x in _arrays(op)):
         return False
     if not all(_cheap(x, given, tree, leaves, depth - 1) for x in op.operands):
         return False

@@ -148,7 +148,7 @@ class _Lanes:
         return True
 
     def counted(self, c: Carry, body: list[Stmt]) -> list[Stmt]:
-        """A body that adds `select c, k, 0` in each turn where it chose between the carried integer and the sum with k."""
+        """A body that adds `select c, k, 0` in each turn where it chose between the integer carried and its sum."""
         lets = {s.var.name: s for s in body if isinstance(s, Let)}
         last = lets.get(c.next.name) if isinstance(c.next, Var) else None
         if last is None or last.op != "select" or c.inner.dtype.kind not in "iu" or c.inner not in last.args[1:]:
@@ -175,7 +175,8 @@ class _Lanes:
                 return None
             kind, value, gone = found
             body = [x for x in body if not any(x is g for g in gone)]
-            if any(isinstance(x, Var) and x.name == c.inner.name for t in walk(body) for x in read(t)):
+            lost = {c.inner.name, *(g.var.name for g in gone)}
+            if any(isinstance(x, Var) and x.name in lost for t in walk(body) for x in read(t)):
                 return None
             parts.append(Part(c.result, kind, "free", value, c.init))
         if any(isinstance(t, (Store, Reduce)) for t in walk(body)):
@@ -243,7 +244,7 @@ def _pays(s: For) -> bool:
     return near >= SIDE_BY_SIDE * (near + far)
 
 
-def _folded(c: Carry, body: list[Stmt]) -> tuple[ReduceKind, Operand, list[Stmt]] | None:
+def _folded(c: Carry, body: list[Stmt]) -> tuple[ReduceKind, Operand, list[Let]] | None:
     """What a carried integer folds: the kind, the value of a turn, and the statements that fold it."""
     if c.inner.dtype.kind not in "iu" or not isinstance(c.next, Var):
         return None
