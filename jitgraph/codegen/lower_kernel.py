@@ -169,8 +169,11 @@ class Group(Evaluator):
                 memory = self.temporary(base)
             self.memory_of[op.result] = memory
         version = base.producer is not None and base.producer.name in UPDATES
-        whole = op.name == "write" and op.attrs["map"].is_identity(base.type.shape)
-        if base.type.ndim and not isinstance(known, Memory) and not version and not whole:
+        if base.type.ndim:
+            whole = op.name == "write" and op.attrs["map"].is_identity(base.type.shape)
+        else:  # the one element is written, unless what is written may be empty, or masked
+            whole = op.name == "write" and all(isinstance(d, int) and d > 0 for d in op.attrs["map"].shape)
+        if not isinstance(known, Memory) and not version and not whole:
             roots.append(Root("store", base, base.type.shape, stage, None, memory))
             stage += 1
         return memory, stage

@@ -395,6 +395,29 @@ def test_arguments_that_overlap_or_are_one():
     check(f, overlapping)
 
 
+def test_a_write_of_nothing_keeps_the_one_element() -> None:
+    """A new array of one element, seen through a view that may turn out to be empty."""
+
+    def from_itself(a: np.ndarray) -> np.ndarray:
+        v = np.asarray(4)[None]
+        v[1:] = v[1::2]
+        return v
+
+    def front(a: np.ndarray) -> np.ndarray:
+        v = np.asarray(2.0)[None]
+        v[: a.shape[0] - 3] = 9.0
+        return v
+
+    def back(a: np.ndarray) -> np.ndarray:
+        v = np.asarray(2.0)[None]
+        v[a.shape[0] - 3 :] = 9.0
+        return v
+
+    for plain in (from_itself, front, back):
+        for size in (3, 4):
+            np.testing.assert_array_equal(jg.jit(plain)(np.ones(size)), plain(np.ones(size)))
+
+
 @pytest.mark.parametrize("ufunc", [np.matmul, np.vecdot])
 def test_at_of_products_of_vectors_is_refused(ufunc: np.ufunc) -> None:
     def f(x, i, y):
