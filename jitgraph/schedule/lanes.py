@@ -230,9 +230,7 @@ def _same_turn(a: Place, b: Place, x: str, other: str, inner: set[str]) -> bool:
 def _pays(s: For) -> bool:
     """Whether lanes mostly lie side by side, or hardly touch memory."""
     near = far = 0
-    work = 0
     for t in walk(s.body):
-        work += isinstance(t, Let)
         if isinstance(t, (Load, Store)):
             for d, stride in zip(t.index, t.buffer.strides, strict=True):
                 if s.symbol in symbols(d):

@@ -8,7 +8,7 @@ that dim, so that addresses are affine in the loop indices again.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -72,42 +72,25 @@ class State:
     def child(self) -> State:
         return State(self.facts.copy(), self)
 
-    def find(self, key: Any) -> Operand | None:
+    def around(self) -> Iterator[State]:
+        """This state and those around it, innermost first."""
         at: State | None = self
         while at is not None:
-            found = at.known.get(key)
-            if found is not None:
-                return found
+            yield at
             at = at.outer
-        return None
+
+    def find(self, key: Any) -> Operand | None:
+        return next((at.known[key] for at in self.around() if key in at.known), None)
 
     def dim(self, name: str) -> DimLike | None:
-        at: State | None = self
-        while at is not None:
-            found = at.dims.get(name)
-            if found is not None:
-                return found
-            at = at.outer
-        return None
+        return next((at.dims[name] for at in self.around() if name in at.dims), None)
+
+    def truth(self, name: str) -> bool | None:
+        return next((at.truths[name] for at in self.around() if name in at.truths), None)
 
     def all_bounds(self) -> Mapping[str, tuple[float, bool]]:
         """Bounds on the magnitudes of floats, by name, with whether they are strict."""
-        chain = []
-        at: State | None = self
-        while at is not None:
-            if at.bounds:
-                chain.append(at.bounds)
-            at = at.outer
-        return ChainMap(*chain) if chain else {}
-
-    def truth(self, name: str) -> bool | None:
-        at: State | None = self
-        while at is not None:
-            found = at.truths.get(name)
-            if found is not None:
-                return found
-            at = at.outer
-        return None
+        return ChainMap(*(at.bounds for at in self.around()))
 
 
 class Simplifier:
@@ -385,7 +368,6 @@ class Simplifier:
 
     def _for(self, s: For, out: list[Stmt]) -> None:
         lower, upper, step = self.r.dim(s.lower), self.r.dim(s.upper), self.r.dim(s.step)
-        facts = self.state.facts
         upper = _plain_upper(lower, upper, step)
         trips = upper - lower
         if isinstance(trips, int) and isinstance(step, int) and (trips <= 0 if step > 0 else trips >= 0):
@@ -403,7 +385,6 @@ class Simplifier:
         self.close(carried)
         if outside is not None:
             self.r.set_dim(s.symbol, outside)
-        del facts
         out.append(For(s.symbol, lower, upper, body, step, s.role, carried, s.lanes, s.interleave))
 
     def carried(self, s: For | While) -> list[Carry]:
