@@ -8,10 +8,10 @@ stand at an earlier lane. It pays where rows read the same elements, as stencils
 
 from __future__ import annotations
 
-from jitgraph.codegen.loops import For, If, Load, Stmt, Store, While
+from jitgraph.codegen.loops import For, Load, Stmt, Store
 from jitgraph.ir.dims import DimLike, Facts, dim_max, floordiv, split_linear, symbol, symbols
 from jitgraph.schedule.memory import Place, apart, dense, place_of
-from jitgraph.schedule.nests import Nest, nest_of
+from jitgraph.schedule.nests import Nest, nest_of, rewritten
 from jitgraph.schedule.simplify import index_bounds, index_range
 from jitgraph.schedule.statements import Names, Renaming, rebuilt
 
@@ -25,27 +25,7 @@ LEAST_SHARED = 0.2
 
 def jam(body: list[Stmt], facts: Facts, names: Names) -> list[Stmt]:
     """A body whose nests run rows side by side where that is legal and pays."""
-    out: list[Stmt] = []
-    for s in body:
-        if isinstance(s, For):
-            jammed = _jammed(s, facts, names)
-            if jammed is not None:
-                out += jammed
-                continue
-            if s.role == "serial":
-                inside = facts.copy()
-                index_range(inside, s.symbol, s.lower, s.upper, s.step)
-                inner = jam(s.body, inside, names)
-                out.append(For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave))
-                continue
-        made = s
-        if isinstance(s, While):
-            made = While(s.test, s.condition, jam(s.body, facts, names), s.carried)
-        elif isinstance(s, If):
-            otherwise = s.otherwise if s.cold else jam(s.otherwise, facts, names)
-            made = If(s.condition, jam(s.then, facts, names), otherwise, s.merges, s.cold)
-        out.append(made)
-    return out
+    return rewritten(body, facts, lambda s, inside: _jammed(s, inside, names))
 
 
 def _jammed(s: For, facts: Facts, names: Names) -> list[Stmt] | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from jitgraph.codegen.loops import DimValue, For, Let, Load, Stmt, Store
-from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.codegen.loops import DimValue, For, If, Let, Load, Stmt, Store, While
+from jitgraph.ir.dims import DimLike, Facts, symbol
 from jitgraph.records import dataclass
+from jitgraph.schedule.simplify import index_range
 from jitgraph.schedule.statements import Renaming, rebuilt
 
 
@@ -66,3 +67,29 @@ def nest_of(s: Stmt) -> Nest | None:
         between += others
         s = inner[0]
     return None
+
+
+def rewritten(body: list[Stmt], facts: Facts, rewrite: Callable[[For, Facts], list[Stmt] | None]) -> list[Stmt]:
+    """A body in which loops are what `rewrite` makes of them under the facts there, outer ones first; where it gives
+    None, serial loops, whiles and branches (but cold ones) are looked into.
+    """
+    out: list[Stmt] = []
+    for s in body:
+        made: Stmt = s
+        if isinstance(s, For):
+            found = rewrite(s, facts)
+            if found is not None:
+                out += found
+                continue
+            if s.role == "serial":
+                inside = facts.copy()
+                index_range(inside, s.symbol, s.lower, s.upper, s.step)
+                inner = rewritten(s.body, inside, rewrite)
+                made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
+        elif isinstance(s, While):
+            made = While(s.test, s.condition, rewritten(s.body, facts, rewrite), s.carried)
+        elif isinstance(s, If):
+            otherwise = s.otherwise if s.cold else rewritten(s.otherwise, facts, rewrite)
+            made = If(s.condition, rewritten(s.then, facts, rewrite), otherwise, s.merges, s.cold)
+        out.append(made)
+    return out

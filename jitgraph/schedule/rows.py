@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jitgraph.codegen.dots import ORDERS
-from jitgraph.codegen.loops import DimValue, For, If, Let, Load, Part, Reduce, Stmt, Store, Var, While
+from jitgraph.codegen.loops import DimValue, For, Let, Load, Part, Reduce, Stmt, Store, Var
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import DimLike, Facts, as_symbol, floordiv, split_linear, substitute, symbol, symbols
 from jitgraph.schedule.memory import Place, apart, place_of
+from jitgraph.schedule.nests import rewritten
 from jitgraph.schedule.simplify import index_bounds, index_range
 from jitgraph.schedule.statements import Names, Renaming, rebuilt
 
@@ -33,25 +34,13 @@ WHOLE = 16
 
 def rows(body: list[Stmt], facts: Facts, names: Names) -> list[Stmt]:
     """A body whose dot products run in rows side by side where that is legal."""
-    out: list[Stmt] = []
-    for s in body:
-        made = s
-        if isinstance(s, For) and s.role == "serial":
-            found = _recurrence(s, facts, names) or _triangle(s, facts, names)
-            if found is not None:
-                out += found
-                continue
-            inside = facts.copy()
-            index_range(inside, s.symbol, s.lower, s.upper, s.step)
-            inner = rows(s.body, inside, names)
-            made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        elif isinstance(s, While):
-            made = While(s.test, s.condition, rows(s.body, facts, names), s.carried)
-        elif isinstance(s, If):
-            otherwise = s.otherwise if s.cold else rows(s.otherwise, facts, names)
-            made = If(s.condition, rows(s.then, facts, names), otherwise, s.merges, s.cold)
-        out.append(made)
-    return out
+
+    def beside(s: For, inside: Facts) -> list[Stmt] | None:
+        if s.role != "serial":
+            return None
+        return _recurrence(s, inside, names) or _triangle(s, inside, names)
+
+    return rewritten(body, facts, beside)
 
 
 def _product(body: list[Stmt]) -> int | None:

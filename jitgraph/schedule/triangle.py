@@ -18,7 +18,6 @@ from jitgraph.codegen.loops import (
     Const,
     DimValue,
     For,
-    If,
     Let,
     Load,
     Part,
@@ -26,11 +25,11 @@ from jitgraph.codegen.loops import (
     Stmt,
     Store,
     Var,
-    While,
 )
 from jitgraph.ir.dims import DimLike, Facts, as_symbol, floordiv, substitute, symbol, symbols
 from jitgraph.records import dataclass
 from jitgraph.schedule.memory import Place, apart, dense, place_of
+from jitgraph.schedule.nests import rewritten
 from jitgraph.schedule.simplify import index_bounds, index_range
 from jitgraph.schedule.statements import Names, Renaming, rebuilt
 
@@ -42,25 +41,12 @@ ALIGNED = 8
 
 def triangles(body: list[Stmt], facts: Facts, names: Names) -> list[Stmt]:
     """A body whose triangular recurrences run over lanes."""
-    out: list[Stmt] = []
-    for s in body:
-        made = s
-        if isinstance(s, For) and s.role == "serial":
-            found = _triangle(s, facts, names)
-            if found is not None:
-                out += _by_rows(found, names)
-                continue
-            inside = facts.copy()
-            index_range(inside, s.symbol, s.lower, s.upper, s.step)
-            inner = triangles(s.body, inside, names)
-            made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        elif isinstance(s, While):
-            made = While(s.test, s.condition, triangles(s.body, facts, names), s.carried)
-        elif isinstance(s, If):
-            otherwise = s.otherwise if s.cold else triangles(s.otherwise, facts, names)
-            made = If(s.condition, triangles(s.then, facts, names), otherwise, s.merges, s.cold)
-        out.append(made)
-    return out
+
+    def over_lanes(s: For, inside: Facts) -> list[Stmt] | None:
+        found = _triangle(s, inside, names) if s.role == "serial" else None
+        return None if found is None else _by_rows(found, names)
+
+    return rewritten(body, facts, over_lanes)
 
 
 @dataclass(slots=True)
