@@ -46,13 +46,13 @@ def called_by_user() -> bool:
     return True
 
 
-def user_frame() -> Any:
-    """The innermost frame of the user's code in the running trace; None outside of one."""
-    frame = sys._getframe(1)
+def user_frame(frame: Any = None) -> Any:
+    """The innermost frame of the user's code in the running trace, from `frame` outwards; None outside of one."""
+    frame = frame or sys._getframe(1)
     while frame is not None:
         if type(frame.f_globals) is TraceGlobals and frame.f_globals.is_user:
             return frame
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None
 
 
@@ -143,12 +143,16 @@ class CaptureMode(TraceMode):
         self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
         #: Storages that may share memory with others on one path.
         self._watched: list[Watched] = []
+        #: What functions return, to be watched from the end of their calls on.
+        self._returned: list[Watched] = []
         #: Storages that were made unusable, with their mode and value from before.
         self.spoiled: list[tuple[Storage, Any, Any]] = []
         #: Copies at the start of a turn of arrays from before a loop: (copy, arrays, the error of a stale one).
         self._copied: list[tuple[Storage, list[Storage], Callable[[], BaseException]]] = []
         #: What merged arrays are copies of.
         self.choices: dict[Storage, Choice] = {}
+        #: Merged arrays that are read-only on one path, with the branch whose way is assumed if one is written.
+        self.locked: dict[Storage, Any] = {}
 
     def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         results = super().apply(defn, values, attrs)
@@ -185,30 +189,44 @@ class CaptureMode(TraceMode):
         self.builder.graph.add_symbol(Symbol(name, "arg", argument, -1 - axis, lower=None, hint=example[axis]))
         return symbol(name)
 
-    def watch(self, storage: Storage, sources: list[Storage], settle: Any = None) -> None:
+    def watch(self, storage: Storage, sources: list[Storage], settle: Any = None, *, late: bool = False) -> None:
         """`storage` holds a value that is, on some path, the memory of `sources`: write one, and the other is unread.
 
         Args:
             settle: the branch whose way is assumed if one is written all the same.
+            late: it is what a function returns: what runs until then runs on paths on which it has not returned.
         """
         sources = [s for s in sources if s is not storage]
         if sources:
-            self._watched.append(Watched(storage, sources, settle))
+            (self._returned if late else self._watched).append(Watched(storage, sources, settle))
 
-    def watch_as(self, storage: Storage, known: Storage) -> None:
+    def watch_as(self, storage: Storage, known: Storage, *, late: bool = False) -> None:
         """`storage` may be all that `known` may be."""
-        for w in [w for w in self._watched if w.storage is known]:
-            self.watch(storage, w.sources, w.settle)
+        for w in [w for w in (*self._watched, *self._returned) if w.storage is known]:
+            self.watch(storage, w.sources, w.settle, late=late)
+
+    def watch_returned(self, known: int) -> None:
+        """A call has returned: what it returned is watched from here on.
+
+        Args:
+            known: how many storages were to be watched late when it began.
+        """
+        self._watched += self._returned[known:]
+        del self._returned[known:]
 
     def may_share(self, a: Storage, b: Storage) -> bool:
         """Whether one of two storages is watched for the other's sake."""
         return any(
             (w.storage is a and any(s is b for s in w.sources)) or (w.storage is b and any(s is a for s in w.sources))
-            for w in self._watched
+            for w in (*self._watched, *self._returned)
         )
 
     def on_write(self, storage: Storage, old: Any) -> None:
         super().on_write(storage, old)
+        if storage in self.locked:
+            if self.locked[storage] is not None:
+                raise Restart(settle=self.locked[storage])
+            self.fail("a write to an array that is read-only on one path", "copy it first (x = x.copy()).")
         for watched in self._watched:
             merged, sources = watched.storage, watched.sources
             if storage is merged:
@@ -252,14 +270,15 @@ class CaptureMode(TraceMode):
             if w.storage.value is not None and any(storage is s for s in w.sources):
                 spoil(self, w.storage, w.settle)
 
-    def watching(self) -> tuple[int, int]:
-        """How many storages are watched, for `stop_watching`."""
-        return len(self._watched), len(self._copied)
+    def watching(self) -> tuple[int, int, int]:
+        """How many storages are watched, for `stop_watching`; those of what is returned last."""
+        return len(self._watched), len(self._copied), len(self._returned)
 
-    def stop_watching(self, known: tuple[int, int]) -> None:
+    def stop_watching(self, known: tuple[int, int, int]) -> None:
         """Forget the storages that are watched since: an attempt that is given up made them."""
         del self._watched[known[0] :]
         del self._copied[known[1] :]
+        del self._returned[known[2] :]
 
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         bound = {value: list(known) for value, known in self._bound.items()}

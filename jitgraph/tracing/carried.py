@@ -17,7 +17,7 @@ from jitgraph.pytree import TreeDef, flatten, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
 from jitgraph.tracing import same_arrays
 from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
-from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of
+from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.cells import Cell
 from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.kind_uses import sees_kind
@@ -30,6 +30,7 @@ from jitgraph.tracing.merging import (
     convert,
     describe,
     inner_symbols,
+    is_returned,
     is_value,
     join,
     placeholder,
@@ -194,14 +195,18 @@ class Region:
                 continue
             if type(value) is Tensor and value.is_traced and value.type.kind == "array":
                 self._add_storage(value._storage)
-        for name, tree, types, read in self.regions.decided.get(self._key(), ()):
+        decided, unlinked, linked = self.regions.decided.get(self._key(), ((), (), ()))
+        self.unlinked.update(unlinked)
+        same_arrays.link_inits(self)
+        for name, tree, types, read in decided:
             known = self.names.get(name)
             if known is not None and known.tree == tree:
                 if read or known.types == list(types):  # else what it was before need not convert
-                    known.types = list(types)
+                    for k, t in enumerate(types):
+                        if (name, k) not in self.links and (name, k) not in linked:
+                            known.types[k] = t
             elif known is None and all(t is not None for t in types):
                 self._output(name, scope.get(name), tree, list(types), read=read)
-        same_arrays.link_inits(self)
 
     def _key(self) -> Any:
         """The loop's place, from where its function is called, and the types that it begins with."""
@@ -228,7 +233,7 @@ class Region:
         types = [dense(carried_type(x)) for x in leaves]
         if any(t is not None for t in types):
             read = name != RETURNED  # no turn follows one that returns
-            self.names[name] = Carried(name, tree, list(leaves), types, list(leaves), read)
+            self.names[name] = Carried(name, tree, list(leaves), types, list(leaves), read, read_only=protected(leaves))
 
     def _add_storage(self, storage: Storage) -> None:
         if storage not in self.storages and storage.value is not None:
@@ -261,7 +266,8 @@ class Region:
                 if joined is not None and (read or have == t or tree is not None or joined.kind == "array"):
                     inits[k], types[k] = old[k], joined
         kept = list(fixed or [None] * len(types))
-        self.names[name] = Carried(name, tree, inits, [dense(t) for t in types], kept, read)
+        types = [dense(t) for t in types]
+        self.names[name] = Carried(name, tree, inits, types, kept, read, read_only=protected(inits))
 
     def _with_kind(self, before: Any, types: list[TensorType | None]) -> tuple[TreeDef | None, list[TensorType | None]]:
         """The structure of a scalar of one type before a loop and of another behind a turn, if some type holds both."""
@@ -286,7 +292,10 @@ class Region:
                 small = type(init) is int and abs(init) < 2**31
                 if small and argument is not None and argument.type.kind == "py_int":
                     self.mode.small.add(argument)
-        for storage in self.storages:
+        for storage in list(self.storages):
+            if storage.value is None:  # a copy of another one, which turns write: whoever uses it is told
+                self.storages.remove(storage)
+                continue
             argument = block.add_arg(storage.value.type, storage.value.name)
             if bind:
                 set_version(storage, argument)
@@ -295,6 +304,7 @@ class Region:
             self.head_leaves, self.head_parts = {}, {}
             self.heads = {n: self._head(c) for n, c in self.names.items() if c.read}
             storages = {(c.name, k): s for s, (c, k) in self.head_leaves.items()}
+            same_arrays.watch_heads(self)
             for first, k, second, j in self.twins:
                 if (first, k) in storages and (second, j) in storages:
                     self.mode.watch(storages[first, k], [storages[second, j]])
@@ -306,6 +316,8 @@ class Region:
             if carried.types[k] is not None and is_array(x):
                 self.head_leaves[x._storage] = carried, k
         for k, origins in carried.origins.items():
+            if origins.inside is not None:  # no turn reads it
+                continue
             if origins.alone:
                 leaves[k] = origins.view(self.mode, 0, origins.arguments)
             else:
@@ -334,7 +346,12 @@ class Region:
         return errors.TraceError(errors.describe(text, self.mode.locate() or self.place, remedy=remedy))
 
     def _leaves(self, carried: Carried, values: Sequence[Value | None]) -> list[Any]:
-        return [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
+        leaves = [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
+        for k in carried.read_only:
+            if values[k] is not None:
+                leaves[k]._storage.writable = False
+        self.mode.locked.update({leaves[k]._storage: None for k in carried.perhaps if values[k] is not None})
+        return leaves
 
     def _built(self, carried: Carried, leaves: list[Any]) -> Any:
         return leaves[0] if carried.tree is None else unflatten(carried.tree, leaves)
@@ -347,6 +364,8 @@ class Region:
             return False
         if name in self.heads:
             return self.heads[name]
+        if name == RETURNED and self._opened() is not None:  # a turn runs: the function has not returned
+            return UNSET
         before = self.before.get(name)
         if type(before) is Poison and before.unbound and self._opened() is not None and self._can_peel():
             return Poison(lambda: NeedsFirstTurn(self, name), unbound=True)
@@ -387,6 +406,7 @@ class Region:
                 fits = known and fits
         fits = same_arrays.compare_links(self, scope) and fits
         fits = same_arrays.compare_twins(self, scope) and fits
+        fits = same_arrays.compare_insides(self, scope) and fits
         return fits and self._compare_kinds(scope)
 
     def _compare_kinds(self, scope: Scope) -> bool:
@@ -466,6 +486,7 @@ class Region:
         read = is_read and not overwritten and name != RETURNED
         self._output(name, UNSET if overwritten else before, tree, types, read=read, fixed=fixed)
         self.names[name].wholes, self.names[name].moves = wholes, any(stays) and not keeps
+        self.names[name].read_only |= protected(leaves)
         for k, x in enumerate(leaves):
             if not stays[k] and k not in wholes:
                 same_arrays.fits_origins(self, self.names[name], k, x)
@@ -576,7 +597,7 @@ class Region:
         for k, x in enumerate(leaves):
             t, have = carried.types[k], carried_type(x)
             if t is None:
-                if (name, k) in self.links:
+                if (name, k) in self.links or (k in carried.origins and carried.origins[k].inside):
                     continue
                 if carried.moves and self._is_left(x):
                     carried.fixed[k] = x
@@ -624,7 +645,7 @@ class Region:
                     fits = False
             if t is not None and k not in carried.wholes:
                 fits = same_arrays.fits_origins(self, carried, k, x) and fits
-        return fits
+        return same_arrays.fits_protection(self, carried, leaves, end) and fits
 
     def _with_kind_of(self, carried: Carried, end: TensorType | None) -> bool:
         """Carry a scalar that no turn reads with a bool that says whether there was one, if its types differ so."""
@@ -759,7 +780,8 @@ class Region:
                         found.append(convert(self.mode, value, t))
             for k, origins in carried.origins.items():
                 x = leaves[k]
-                codes = None if x is None else origins.codes(self.mode, x, self._is_outside)
+                is_known = self._is_outside if origins.inside is None else lambda _: True
+                codes = None if x is None else origins.codes(self.mode, x, is_known)
                 found += origins.arguments if codes is None else codes
         return found + [changed[s] for s in self.storages]
 
@@ -767,8 +789,9 @@ class Region:
         """Bind names and storages to the results of the operator."""
         at = 0
         made: dict[str, list[Any]] = {}
-        watched: list[tuple[Storage, list[Storage]]] = []
+        watched: list[tuple[Storage, list[Storage], bool]] = []
         for carried in self.names.values():
+            late = is_returned(carried.name)
             values: list[Value | None] = []
             for t in carried.types:
                 values.append(None if t is None else results[at])
@@ -784,7 +807,7 @@ class Region:
                 leaves[k] = remade(view, leaves[k]._storage)
             for k, init in enumerate(carried.inits):
                 if values[k] is not None and is_array(init) and self._may_skip():
-                    watched.append((leaves[k]._storage, [init._storage]))
+                    watched.append((leaves[k]._storage, [init._storage], late))
             ends = [] if self.failure else self._end_of(carried, scope.get(carried.name))[0]
             for k, origins in carried.origins.items():
                 codes = results[at : at + origins.width]
@@ -793,7 +816,7 @@ class Region:
                 if origins.alone or (form is not None and self._runs()):
                     leaves[k] = origins.view(self.mode, 0 if form is None else form[0], codes)
                     continue
-                watched.append((leaves[k]._storage, origins.storages))
+                watched.append((leaves[k]._storage, origins.storages, late))
                 origins.choose(self.mode, leaves[k], codes)
             made[carried.name] = leaves
         for storage in self.storages:
@@ -801,14 +824,19 @@ class Region:
                 results[at].name = storage.value.name
             set_version(storage, results[at])
             at += 1
-        for storage, sources in watched:
-            self.mode.watch(storage, sources)
+        for storage, sources, late in watched:
+            self.mode.watch(storage, sources, late=late)
         for name, leaves in made.items():
-            same_arrays.watch_ends(self, leaves, scope.get(name))
+            same_arrays.watch_ends(self, leaves, scope.get(name), late=is_returned(name))
             if self._is_kept(self.names[name], scope.get(name)):
                 made[name] = [self.before.get(name)]
         for (name, k), (other, j) in self.links.items():
             made[name][k] = made[other][j]
+        for name, carried in self.names.items():
+            for k, origins in carried.origins.items():
+                if origins.inside is not None:
+                    other, j = origins.inside
+                    made[name][k] = remade(made[name][k], made[other][j]._storage)
         same_arrays.share(self, made, scope)
         bound = {name: self._built(self.names[name], leaves) for name, leaves in made.items()}
         same_arrays.watch_twins(self, bound, scope)
@@ -842,7 +870,7 @@ class Region:
             if len(heads) == len(carried.inits):
                 for head, init, t, argument in zip(heads, carried.inits, carried.types, carried.arguments, strict=True):
                     known = type(head) is Tensor and type(init) is Tensor and t is not None and t.kind == "array"
-                    if known and head._storage.value is not argument:
+                    if known and not is_spoiled(head) and head._storage.value is not argument:
                         yield name, init
 
     def _spoil_written(self) -> None:
@@ -935,7 +963,8 @@ class Region:
         return bool(new)
 
     def _remember(self) -> None:
-        self.regions.decided[self._entry_key] = [(n, c.tree, tuple(c.types), c.read) for n, c in self.names.items()]
+        names = [(n, c.tree, tuple(c.types), c.read) for n, c in self.names.items()]
+        self.regions.decided[self._entry_key] = names, frozenset(self.unlinked), frozenset(self.links)
 
     _entry_key: Any = None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jitgraph.ir.graph import Value
 from jitgraph.ir.types import Layout, TensorType
 from jitgraph.pytree import TreeDef
 from jitgraph.records import dataclass, field
-from jitgraph.tensor import Tensor
+from jitgraph.tensor import Tensor, is_writable
 from jitgraph.tracing.merging import (
     UNSET,
     structure,
@@ -39,6 +40,8 @@ class Carried:
         moves: its parts that stay are views of arrays from before the loop, behind it those of the last turn.
         origins: of leaves, by number, that may be arrays from before the loop: which.
         varies: its parts that stayed in one attempt did not in the next.
+        read_only: leaves, by number, that are arrays nobody may write to.
+        perhaps: leaves, by number, that are so in some turns.
     """
 
     name: str
@@ -52,6 +55,8 @@ class Carried:
     moves: bool = False
     origins: dict[int, Origins] = field(default_factory=dict)
     varies: bool = False
+    read_only: frozenset[int] = frozenset()
+    perhaps: frozenset[int] = frozenset()
 
 
 def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
@@ -61,6 +66,11 @@ def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:
 
 def is_array(x: Any) -> bool:
     return type(x) is Tensor and x.is_traced and x.type.kind == "array"
+
+
+def protected(leaves: Sequence[Any]) -> frozenset[int]:
+    """The numbers of the arrays that nobody may write to."""
+    return frozenset([k for k, x in enumerate(leaves) if is_array(x) and not is_writable(x)])
 
 
 def is_missing(x: Any) -> bool:

@@ -14,12 +14,14 @@ from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.tensor import wrap
 from jitgraph.tracing.branches import Branch
+from jitgraph.tracing.capture_mode import user_frame
 from jitgraph.tracing.loop_regions import loop, while_loop
 from jitgraph.tracing.merging import UNSET, Names
+from jitgraph.tracing.poison import unbound_text
 from jitgraph.tracing.regions import ENDLESS, Regions
 from jitgraph.tracing.rewrite import BranchInfo
 
-__all__ = ["UNSET", "Regions", "branch", "check", "choose", "logical_not", "loop", "while_loop"]
+__all__ = ["UNSET", "Regions", "branch", "check", "choose", "logical_not", "loop", "operand", "while_loop"]
 
 
 class Known:
@@ -54,20 +56,42 @@ def branch(regions: Regions, test: Any, info: Any) -> Known | Branch:
 _CHOICE = BranchInfo(("value",), (), ())
 
 
+def operand(get: Callable[[], Any]) -> Any:
+    """The value of an operand that Python may skip, moved into a lambda: its variables are the function's own.
+
+    Raises:
+        UnboundLocalError: one is not bound yet.
+    """
+    try:
+        return get()
+    except NameError as error:
+        tb, name = error.__traceback__, error.name or ""
+        while tb is not None and tb.tb_next is not None:
+            tb = tb.tb_next
+        inner = tb.tb_frame.f_code if tb is not None else get.__code__
+        frame = user_frame()
+        while frame is not None and frame.f_code.co_name == "<lambda>" and name not in frame.f_code.co_cellvars:
+            frame = None if frame.f_back is None else user_frame(frame.f_back)
+        moved = inner.co_name == "<lambda>" and name in inner.co_freevars
+        if not moved or frame is None or name not in frame.f_code.co_cellvars:
+            raise
+        raise UnboundLocalError(unbound_text(name), name=name) from None
+
+
 def choose(regions: Regions, test: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
     """`a() if test else b()`."""
     truth = regions.truth(test)
     if not isinstance(truth, Value):
-        return a() if truth else b()
+        return operand(a if truth else b)
     key = regions.key_of()
     if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_rerun()):
-        return a() if regions.mode.assume(truth, "the way through an expression") else b()
+        return operand(a if regions.mode.assume(truth, "the way through an expression") else b)
     s = Branch(regions, truth, _CHOICE, key)
     s.begin(Names())
     while s.turn():
         value: Any = None
         try:
-            value = a() if s.taken else b()
+            value = operand(a if s.taken else b)
         except Exception as error:
             if not s.caught(error):
                 raise
@@ -109,4 +133,4 @@ def check(regions: Regions, test: Any, message: Callable[[], Any] | None) -> Non
 
 
 def _fail(message: Callable[[], Any] | None) -> None:
-    raise AssertionError(*(() if message is None else (message(),)))
+    raise AssertionError(*(() if message is None else (operand(message),)))

@@ -169,6 +169,18 @@ def static_key(x: Any) -> Key:
     return ("static", kind, x)
 
 
+def leaf_text(key: Key) -> str:
+    """The key of a leaf for people: `float64[2d]`, `py_float`."""
+    if key[0] in ("array", "tensor") and len(key) > 3:
+        return f"{key[1].name}[{len(key[2].order)}d]" + ("" if key[2].is_c else f":{key[2]}")
+    return " ".join([str(getattr(part, "__name__", part)) for part in key])
+
+
+def key_text(keys: Sequence[Key]) -> str:
+    """The keys of all leaves for people: `(float64[2d], py_float)`."""
+    return f"({', '.join(map(leaf_text, keys))})"
+
+
 #: Tags of keys of leaves that are no arguments of the graph.
 _FIXED: Final = frozenset(("static", "object", "function", "method"))
 

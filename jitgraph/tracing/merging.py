@@ -21,6 +21,7 @@ from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
 from jitgraph.tracing.choices import Choice
+from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.kinds import Boxed, Tag, boxed, is_exact, join_kinds, tag_of
 from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look
@@ -102,6 +103,11 @@ def at_versions(versions: dict[Storage, Any]) -> Iterator[None]:
     finally:
         for storage, value in before.items():
             storage.value = value
+
+
+def is_returned(name: str) -> bool:
+    """Whether a name stands for what the function returns, or a part of it: no statement of its own runs behind that."""
+    return name.startswith(RETURNED)
 
 
 def is_number(x: Any) -> bool:
@@ -315,6 +321,8 @@ class Merge:
         self._kept: list[Any] = []
         #: What makes the arrays merged of two objects.
         self._plans: dict[tuple[int, int], Callable[[Sequence[Value]], Tensor]] = {}
+        #: Those of them that a variable stands for, not only what the function returns.
+        self._variables: set[tuple[int, int]] = set()
         self._inner = inner_symbols(blocks)
 
     def pair(self, a: Value, b: Value, t: TensorType) -> int:
@@ -380,7 +388,7 @@ class Merge:
             if t is not None:
                 if not self._inner.isdisjoint(name for d in t.shape for name in symbols(d)):
                     return self._size_inside(name)
-                return self._tensors(a, b, t)
+                return self._tensors(name, a, b, t)
             return self._mismatch(name, a, b, line)
         parts_a, parts_b = structure(a), structure(b)
         if parts_a is not None and parts_b is not None and parts_a[1] == parts_b[1]:
@@ -535,13 +543,13 @@ class Merge:
         def build(results: Sequence[Value]) -> Tensor:
             made = make(self._made.setdefault(key, Storage(mode, results[k], None, writable)), ())
             if codes:
-                mode.watch(made._storage, origins.storages, self.settle)
+                mode.watch(made._storage, origins.storages, self.settle, late=is_returned(name))
                 origins.choose(mode, made, [results[n] for n in codes])
             return made
 
         return build
 
-    def _tensors(self, a: Any, b: Any, t: TensorType) -> Callable[[Sequence[Value]], Any]:
+    def _tensors(self, name: str, a: Any, b: Any, t: TensorType) -> Callable[[Sequence[Value]], Any]:
         mode = self.mode
         if t.kind != "array":
             k = self.pair(self._read(0, a), self._read(1, b), t)
@@ -556,6 +564,8 @@ class Merge:
                 self._storages[key] = lambda results: self._made.setdefault(key, Storage(mode, results[k]))
             get = self._storages[key]
             return lambda results: remade(a, get(results))
+        if not is_returned(name):
+            self._variables.add((id(a), id(b)))
         known = self._plans.get((id(a), id(b)))
         if known is not None:
             return known
@@ -568,21 +578,27 @@ class Merge:
         def fresh(results: Sequence[Value]) -> Tensor:
             if once:
                 return once[0]
+            late = (id(a), id(b)) not in self._variables
             tensor = wrap(mode, results[k])
             once.append(tensor)
             tensor._storage.writable = is_writable(a) or is_writable(b)
             for side, x in enumerate((a, b)):
                 twins = self._merged.setdefault((side, id(x._storage)), [])
                 if twins and not self.is_outer(x._storage):  # names of one new array that are two arrays from here on
-                    mode.watch(tensor._storage, list(twins), self.settle)
+                    mode.watch(tensor._storage, list(twins), self.settle, late=late)
                 twins.append(tensor._storage)
+            # what is new on a side is the merged array itself, which nobody may write to if he may not there
+            mixed = is_writable(a) != is_writable(b)
+            locked = make(Storage(mode, results[k], None, writable=False), ()) if mixed else None
+            options = [x if self.is_outer(x._storage) else None if is_writable(x) else locked for x in (a, b)]
             if sources:
-                mode.watch(tensor._storage, sources, self.settle)
-                if codes:
-                    origins.choose(mode, tensor, [results[n] for n in codes])
-                else:
-                    options = [x if self.is_outer(x._storage) else None for x in (a, b)]
-                    mode.choices[tensor._storage] = Choice(self.predicate, (options[0], options[1]), results[k])
+                mode.watch(tensor._storage, sources, self.settle, late=late)
+            if codes:
+                origins.choose(mode, tensor, [results[n] for n in codes])
+            elif sources or mixed:
+                mode.choices[tensor._storage] = Choice(self.predicate, (options[0], options[1]), results[k])
+            if mixed:
+                mode.locked[tensor._storage] = self.settle
             return tensor
 
         self._plans[id(a), id(b)] = fresh

@@ -194,7 +194,7 @@ class Operators(Members):
 
     def chain(self, first: Any, *links: tuple[str, Callable[[], Any]]) -> Any:
         name, get = links[0]
-        right = get()
+        right = control_flow.operand(get)
         result = _BINARY[name](first, right)
         if len(links) == 1:
             return result

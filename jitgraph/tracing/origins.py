@@ -192,11 +192,13 @@ class Origins:
     Attributes:
         arguments: the block arguments that say which it is at the start of a turn.
         alone: the array is always of the only form, so that its value is not carried.
+        inside: a leaf (name, number) that is the array made in the turn which the only form is a view of.
     """
 
     forms: list[Form] = field(default_factory=list)
     arguments: list[Value] = field(default_factory=list)
     alone: bool = False
+    inside: tuple[str, int] | None = None
 
     def add(self, mode: CaptureMode, views: Sequence[Tensor], inner: set[str]) -> bool:
         """Make room for some views; whether there was none."""

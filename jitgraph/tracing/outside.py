@@ -193,6 +193,8 @@ class Outside:
         self._wholes: dict[int, Any] = {}
         #: Arrays made of static values while tracing.
         self.made: dict[int, Any] = {}
+        #: By identity, arrays that own the memory of such, with the first that lies in it.
+        self._roots: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         #: id of an object from outside to what code that is not traced sees of it.
         self.clones: dict[int, Any] = {}
         self._members: set[tuple[type, str]] = set()
@@ -628,10 +630,19 @@ class Outside:
         return array
 
     def constant(self, array: np.ndarray, name: str) -> Tensor:
-        """An array that was made of static values while tracing."""
+        """An array that was made of static values while tracing.
+
+        Raises:
+            Restart: it shares memory with another one: both are traced from the start.
+        """
         known = self.arrays.get(id(array))
         if known is not None:
             return known[1]
+        root = array
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        if self._roots.setdefault(id(root), (root, array))[1] is not array and not self.mode.lifts:
+            raise Restart(lifts=True)
         if array.size <= _CONSTANT_ELEMENTS:
             tensor = wrap(
                 self.mode,
@@ -640,6 +651,7 @@ class Outside:
         else:
             hidden = self._hide(Fixed(array, name), array)
             tensor = wrap(self.mode, self.mode.builder.apply(REGISTRY["copy"], hidden._storage.value, order="K")[0])
+        tensor._storage.writable = bool(array.flags.writeable)
         self.made[id(array)] = array
         if len(self.mode.blocks) == 1:  # a value made inside a region is not seen outside of it
             self.arrays[id(array)] = (array, tensor, None)

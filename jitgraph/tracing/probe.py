@@ -78,16 +78,18 @@ def learn(
     """
     operands = [_Operand.of(mode, leaves[k]) for k in dynamic]
     hints = _hints(mode, operands)
+    known = mode.builder.graph.symbols
+    free = frozenset([name for name in hints if name not in known or known[name].hint is None])
     static = tuple([(type(x), x) for k, x in enumerate(leaves) if k not in dynamic])
     key: Any = None
     if all(kind in _BY_VALUE for kind, _ in static):
-        key = (fn, tree, static, tuple(operands), tuple(hints.items()))
-        known = _learnt.get(key)
-        if known is not None:
-            if not known.told_apart:
+        key = (fn, tree, static, tuple(operands), tuple(hints.items()), free)
+        learnt = _learnt.get(key)
+        if learnt is not None:
+            if not learnt.told_apart:
                 _equate(mode, hints)
-            return known.promised
-    found = _learn(fn, tree, leaves, dynamic, operands, hints)
+            return learnt.promised
+    found = _learn(fn, tree, leaves, dynamic, operands, hints, free)
     if not found.told_apart:
         _equate(mode, hints)
     if key is not None:
@@ -118,11 +120,12 @@ def _learn(
     dynamic: Sequence[int],
     operands: Sequence[_Operand],
     hints: dict[str, int],
+    free: frozenset[str],
 ) -> _Learnt:
     seen: list[tuple[dict[str, int], list[Seen]]] = []
     failure: Exception | None = None
     told_apart = False
-    for what, env in _environments(hints):
+    for what, env in _environments(hints, free):
         if what == "own" and seen:
             continue
         if what != "own" and any(evaluate(d, env) < 0 for operand in operands for d in operand.dims()):
@@ -146,7 +149,8 @@ def _learn(
         raise failure
     model = seen[0][1][0]
     candidates = _candidates(operands)
-    types = [_general(k, t, seen, candidates) for k, t in enumerate(model.types)]
+    clamped = [d for o in operands for d in o.dims() if not isinstance(d, int)]
+    types = [_general(k, t, seen, candidates, clamped) for k, t in enumerate(model.types)]
     return _Learnt(unflatten(model.tree, types), told_apart)
 
 
@@ -263,8 +267,12 @@ def _hints(mode: CaptureMode, operands: Sequence[_Operand]) -> dict[str, int]:
     return found
 
 
-def _environments(hints: dict[str, int]) -> Iterator[tuple[str, dict[str, int]]]:
-    """Sizes to try: the example's in small, the example's own, then others with the same relations, and without."""
+def _environments(hints: dict[str, int], free: frozenset[str]) -> Iterator[tuple[str, dict[str, int]]]:
+    """Sizes to try: the example's in small, the example's own, then others with the same relations, and without.
+
+    Args:
+        free: symbols without an example, indices of loops perhaps; 0 may be another case.
+    """
     values = sorted(set(hints.values()))
     small: dict[int, int] = {}
     for k, value in enumerate(values):
@@ -275,6 +283,8 @@ def _environments(hints: dict[str, int]) -> Iterator[tuple[str, dict[str, int]]]
         return
     yield "own", dict(hints)
     yield "larger", {name: small[value] + 4 for name, value in hints.items()}
+    if free:
+        yield "first", {name: 0 if name in free else small[value] for name, value in hints.items()}
     last = max(small.values()) + 3
     yield "reversed", {name: last - small[value] + 2 for name, value in hints.items()}
     if len(values) < len(hints):
@@ -317,17 +327,26 @@ def _candidates(operands: Sequence[_Operand]) -> list[DimLike]:
 
 
 def _general(
-    k: int, t: TensorType | Same, seen: Sequence[tuple[dict[str, int], list[Seen]]], candidates: Sequence[DimLike]
+    k: int,
+    t: TensorType | Same,
+    seen: Sequence[tuple[dict[str, int], list[Seen]]],
+    candidates: Sequence[DimLike],
+    clamped: Sequence[DimLike],
 ) -> TensorType | Same:
     """The type of result `k`, with sizes in terms of the operands' where they follow them."""
     if isinstance(t, Same) or t.kind != "array":
         return t
-    shape: list[Any] = [_size(k, axis, t.ndim, seen, candidates) for axis in range(t.ndim)]
+    shape: list[Any] = [_size(k, axis, t.ndim, seen, candidates, clamped) for axis in range(t.ndim)]
     return TensorType(t.dtype, tuple(shape), "array", t.layout)
 
 
 def _size(
-    k: int, axis: int, ndim: int, seen: Sequence[tuple[dict[str, int], list[Seen]]], candidates: Sequence[DimLike]
+    k: int,
+    axis: int,
+    ndim: int,
+    seen: Sequence[tuple[dict[str, int], list[Seen]]],
+    candidates: Sequence[DimLike],
+    clamped: Sequence[DimLike],
 ) -> Any:
     values: list[tuple[dict[str, int], int]] = []
     for env, found in seen:
@@ -337,7 +356,8 @@ def _size(
         values.append((env, sizes.pop()))
     first = values[0][1]
     if all(size == first for _, size in values) and (len(values) > 1 or not values[0][0]):
-        return first
+        # a size that was clamped to one number in all calls is more likely the result's than that number
+        return next((d for d in clamped if all(evaluate(d, env) == first for env, _ in values)), first)
     if len(values) < 3:
         return Unknown()
     for d in candidates:

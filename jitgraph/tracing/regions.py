@@ -45,7 +45,7 @@ class Mark:
 
     journal: int
     spoiled: int
-    watched: tuple[int, int]
+    watched: tuple[int, int, int]
     guards: list[Guard]
     facts: Any
     decided: dict[Any, bool]
@@ -459,10 +459,11 @@ def is_the_users(error: Exception) -> bool:
         return True
     if isinstance(error, ArithmeticError | ValueError | IndexError | NameError | NotImplementedError):
         return True
-    # an error raised here on purpose (`len` of an array without axes, `assert`) is a `raise`; a fault in here is none
+    # an error raised here on purpose (`len` of an array without axes, `assert`) is a `raise`, one of an operation that
+    # is done for the user comes from C code; a fault in here is neither
     code, name = tb.tb_frame.f_code.co_code[tb.tb_lasti], tb.tb_frame.f_globals["__name__"]
-    subscript = code in _SUBSCRIPTS and name == "jitgraph.tracing.members"  # of the user's object, on his behalf
-    return isinstance(error, TypeError | AttributeError | AssertionError) and (code == _RAISE or subscript)
+    on_behalf = code in _OPERATIONS and name in _ON_BEHALF
+    return isinstance(error, TypeError | AttributeError | AssertionError) and (code == _RAISE or on_behalf)
 
 
 def splice(source: Block, target: Block) -> None:
@@ -485,7 +486,12 @@ def is_cheap(block: Block, limit: int = 6) -> bool:
 #: As many values as a failed check reports.
 _MOST_VALUES = 4
 _RAISE = opcode.opmap["RAISE_VARARGS"]
-_SUBSCRIPTS = {code for name, code in opcode.opmap.items() if name.endswith("_SUBSCR")}
+#: What calls C code, and the modules that do so with the user's operands.
+_OPERATIONS = {
+    code for name, code in opcode.opmap.items()
+    if name.startswith(("BINARY_", "CALL", "COMPARE_", "PRECALL", "UNARY_")) or name.endswith("_SUBSCR")
+}  # fmt: skip
+_ON_BEHALF = {f"jitgraph.{name}" for name in ("tracing.members", "tracing.operators", "tracing.standins", "xp.scalars")}
 _SHOWN = re.compile("\x01(\\d+):([^\x01]*)\x01")
 
 

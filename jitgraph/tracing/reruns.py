@@ -99,7 +99,7 @@ def _visit(graph: Graph, block: Block, storages: set[Value], written: bool, late
             if written and graph.sites[op.attrs["site"]].error == "deoptimise":
                 late.append(op)
             continue
-        visible = (op.name in UPDATES and op.operands[UPDATES[op.name]] in storages) or _is_effect(graph, op)
+        visible = (op.name in UPDATES and _base(op.operands[UPDATES[op.name]]) in storages) or _is_effect(graph, op)
         if visible and not first:
             first.append(op)
         if op.name in ("view", "reshape"):
@@ -109,6 +109,13 @@ def _visit(graph: Graph, block: Block, storages: set[Value], written: bool, late
             storages.update(r for r in op.results if r.type.kind == "array" and _carries(op, r, storages))
         written |= visible
     return written
+
+
+def _base(value: Value) -> Value:
+    """What a value is a view of: an update of a view of all of a storage is made in the storage's own memory."""
+    while value.producer is not None and value.producer.name in ("view", "reshape"):
+        value = value.producer.operands[0]
+    return value
 
 
 def _carries(op: Op, result: Value, storages: set[Value]) -> bool:

@@ -106,7 +106,8 @@ class Results:
         if base != k:
             return Result("view_of_result", base, steps, 0, None, self.tensors, not is_writable(x))
         known = storage.value is not None  # else what it may be was written since
-        if choice is not None and (not known or any(x is not None and self._is_seen(x) for x in choice.options)):
+        seen = choice is not None and any(x is not None and self._is_seen(x) for x in choice.options)
+        if choice is not None and (not known or seen or storage in self.mode.locked):
             return self._chosen(choice)
         made = self._fresh(storage.value, self._returned)
         return made if storage.writable else replace(made, read_only=True)

@@ -7,20 +7,22 @@ and note what the next attempt carries.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitgraph.tensor import Storage, Tensor
 from jitgraph.tracing.capture_mode import is_spoiled
-from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of
+from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.merging import (
     Overlay,
     Scope,
     carried_type,
+    is_returned,
     remade,
     same_place,
     sizes_of,
 )
-from jitgraph.tracing.origins import Found, Origins, look, through
+from jitgraph.tracing.origins import Found, Origins, form_of, look, through
 from jitgraph.tracing.poison import Maybe
 from jitgraph.tracing.regions import Mark
 
@@ -41,6 +43,20 @@ def link_inits(region: Region) -> None:
                 elif (name, k) not in region.unlinked:
                     region.links[name, k] = other[:2]
                     carried.types[k], carried.fixed[k] = None, x
+
+
+def watch_heads(region: Region) -> None:
+    """Leaves that begin as one array or views of one, and that later turns may tell apart, are carried as two: a turn
+    that writes to one of them does not use the other.
+    """
+    first: dict[Storage, list[Storage]] = {}
+    for storage, (carried, k) in region.head_leaves.items():
+        init = carried.inits[k]
+        if type(init) is Tensor:  # its storage may be left behind already
+            others = first.setdefault(init._storage, [])
+            if others:
+                region.mode.copied(storage, list(others), partial(region._stale, carried.name))
+            others.append(storage)
 
 
 def compare_stale(region: Region, mark: Mark) -> bool:
@@ -122,6 +138,46 @@ def compare_twins(region: Region, scope: Scope) -> bool:
     return fits
 
 
+def compare_insides(region: Region, scope: Scope) -> bool:
+    """Views, in places that are data of a turn, of new arrays that other names are: their places are carried.
+
+    Whether just those are that a turn ends with.
+    """
+    wholes: dict[Storage, tuple[str, int]] = {}
+    ends: list[tuple[Carried, int, Tensor]] = []
+    for name, carried in region.names.items():
+        end = scope.get(name)
+        if is_missing(end) or region._keeps(name, end):
+            continue
+        unread = not carried.read or name in region.info.unread or name not in region.info.head
+        for k, x in enumerate(region._end_of(carried, end)[0]):
+            known = k < len(carried.types) and k not in carried.wholes and is_array(x) and not region._is_outer(x)
+            if not known or x._storage.value is None:
+                continue
+            its_own = region.head_leaves.get(x._storage, (carried, k)) == (carried, k)
+            if x._steps and unread:
+                ends.append((carried, k, x))
+            elif not x._steps and its_own and carried.types[k] == x.type and k not in carried.origins:
+                wholes.setdefault(x._storage, (name, k))
+    fits = True
+    for carried, k, x in ends:
+        maybe = carried.tree is not None and carried.tree.kind is Maybe
+        whole = wholes.get(x._storage) if maybe or region._has_turn() else None
+        found, old = form_of(region.mode, x, x, region._inner()), carried.origins.get(k)
+        if whole is not None and found is not None and found[0].width and (carried.name, k) not in region.unlinked:
+            fits = fits and old is not None and old.inside == whole and old.forms[0].sizes == found[0].sizes
+            carried.origins[k] = Origins([found[0]], [], alone=True, inside=whole)
+            if old is not None:
+                carried.origins[k].arguments = old.arguments
+            carried.types[k], carried.fixed[k] = None, x
+        elif old is not None and old.inside:
+            region.unlinked.add((carried.name, k))
+            carried.types[k] = dense(carried_type(x))
+            del carried.origins[k]
+            fits = False
+    return fits
+
+
 def fits_origins(region: Region, carried: Carried, k: int, x: Any) -> bool:
     """Whether all that an array is at the end of a turn is known where it is carried; else it is from here on."""
     if not is_array(x) or x._storage.value is None or carried.name in region.swapped:
@@ -150,6 +206,25 @@ def fits_origins(region: Region, carried: Carried, k: int, x: Any) -> bool:
         if j in other.origins:
             views += [through(form.view, view) for form in other.origins[j].forms]
     return not add_origins(region, carried, k, views) and fits
+
+
+def fits_protection(region: Region, carried: Carried, leaves: Sequence[Any], end: Any) -> bool:
+    """Whether the arrays that a turn ends with are read-only just where they are carried so; else they are from now on.
+
+    Raises:
+        Changed: they are not so at the start of the first turn.
+    """
+    arrays = [k for k, x in enumerate(leaves) if carried.types[k] is not None and is_array(x)]
+    found = protected(leaves) & {*arrays}
+    changed = {k for k in arrays if (k in found) != (k in carried.read_only)}
+    known = {k for k in changed if carried.inits[k] is not None and carried.read}
+    if known and region._may_peel():
+        raise Changed(carried.name, region.before.get(carried.name), end)
+    open_ = carried.perhaps | known | {k for k in arrays if leaves[k]._storage in region.mode.locked}
+    if open_ == carried.perhaps and changed == known:
+        return True
+    carried.perhaps, carried.read_only = open_, (found | (carried.read_only & known)) - open_
+    return False
 
 
 def is_alone(region: Region, carried: Carried, k: int, found: Found) -> bool:
@@ -218,45 +293,47 @@ def is_same_form(region: Region, origins: Origins, x: Any) -> bool:
     return known and all(origins.find(region.mode, view) is not None for view in found.views)
 
 
-def watch_ends(region: Region, leaves: Sequence[Any], end: Any) -> None:
+def watch_ends(region: Region, leaves: Sequence[Any], end: Any, *, late: bool) -> None:
     """Results that copy what the last turn left in a storage from before: neither is written from here on."""
     for made, left in zip(leaves, parts_of(end)[0], strict=False):
         if type(made) is not Tensor or made.type.kind != "array":
             continue
         if region._is_outer(left):
-            region.mode.watch(made._storage, [left._storage])
+            region.mode.watch(made._storage, [left._storage], late=late)
         elif is_array(left):  # perhaps one from before, as a branch in the turn decides
-            region.mode.watch_as(made._storage, left._storage)
+            region.mode.watch_as(made._storage, left._storage, late=late)
 
 
 def watch_twins(region: Region, bound: dict[str, Any], scope: Scope) -> None:
     """Arrays from here on that may be one at the end of a turn: none of them is written any more."""
-    known: list[tuple[Storage, Storage]] = []
+    known: list[tuple[Storage, Storage, bool]] = []
     for name, result in bound.items():
         for made, end in zip(parts_of(result)[0], parts_of(scope.get(name))[0], strict=False):
             if is_array(made) and is_array(end) and not region._is_outer(end):
-                known.append((made._storage, end._storage))
-    for k, (made, end) in enumerate(known):
-        twins = [m for m, e in known[:k] if m is not made and (e is end or region.mode.may_share(e, end))]
-        if twins:
-            region.mode.watch(made, twins)
+                known.append((made._storage, end._storage, is_returned(name)))
+    for k, (made, end, late) in enumerate(known):
+        twins = [(m, x) for m, e, x in known[:k] if m is not made and (e is end or region.mode.may_share(e, end))]
+        for is_late in (False, True):
+            region.mode.watch(made, [m for m, x in twins if (x or late) == is_late], late=is_late)
 
 
 def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:
-    """Leaves of names that the last turn leaves bound to views of one new array are views of one array."""
-    places: dict[tuple[Storage, bool], list[tuple[str, int, Tensor]]] = {}
+    """Names that only turns bind, and leave bound to views of an array that another name has, are views of that."""
+    places: dict[Storage, list[tuple[str, int, Tensor, bool]]] = {}
     for name, carried in region.names.items():
         maybe = carried.tree is not None and carried.tree.kind is Maybe
-        if not region._is_unread(name) or not (maybe or region._has_turn()):
-            continue
+        bound = region._is_unread(name) and (maybe or region._has_turn())
         for k, end in enumerate(parts_of(scope.get(name))[0]):
             known = k < len(carried.types) and carried.types[k] is not None and is_array(end)
             if known and not region._is_outer(end) and end._storage.value is not None:
-                places.setdefault((end._storage, maybe), []).append((name, k, end))
+                places.setdefault(end._storage, []).append((name, k, end, bound))
     for ends in places.values():
-        whole = next(((name, k) for name, k, end in ends if not end._steps), None)
-        for at, (name, k, end) in enumerate(ends):
-            twin = next(((other, j) for other, j, x in ends[:at] if x is end), None)
+        ends.sort(key=lambda end: end[3])  # names that are bound before the loop, too, first
+        whole = next(((name, k) for name, k, end, _ in ends if not end._steps), None)
+        for at, (name, k, end, bound) in enumerate(ends):
+            twin = next(((other, j) for other, j, x, _ in ends[:at] if x is end), None)
+            if not bound:
+                continue
             if twin is not None:
                 made[name][k] = made[twin[0]][twin[1]]
             elif whole not in (None, (name, k)) and region._inner().isdisjoint(sizes_of(end)):

@@ -151,7 +151,9 @@ class Tracer(Operators):
             return special
         if is_opaque_module(f.__module__ or ""):
             return self._call_opaque(f, args, kwargs)
+        known = self.mode.watching()[2]
         result = self.converted(f)(*args, **kwargs)
+        self.mode.watch_returned(known)
         return self.regions.resolve(result) if type(result) is Maybe else result
 
     def _special(self, f: Any, args: Any, kwargs: Any) -> Any:

@@ -40,7 +40,11 @@ def refuse(tracer: Any) -> None:
 
 
 def percent(tracer: Any, template: str, given: Any) -> Any:
-    """`template % given` with traced values; NotImplemented if there are none, or for what `format` cannot say."""
+    """`template % given` with traced values; NotImplemented if there are none.
+
+    Raises:
+        TraceError: it asks for what `format` cannot say.
+    """
     values = given if isinstance(given, tuple) else (given,)
     if not any(type(x) is Tensor and x.is_traced for x in (given.values() if isinstance(given, dict) else values)):
         return NotImplemented
@@ -68,5 +72,5 @@ def percent(tracer: Any, template: str, given: Any) -> Any:
         elif letter in "di" and x.type.dtype.kind in "iub":
             out.append(format(x, f"{spec}d"))
         else:
-            return NotImplemented
+            refuse(tracer)
     return "".join([*out, template[end:]])

@@ -26,9 +26,7 @@ from jitgraph.xp.operators import (
     as_python,
     binary,
     dim_of,
-    divmod_pair,
     is_python,
-    unary,
 )
 from jitgraph.xp.reductions import sum_of
 
@@ -423,7 +421,7 @@ def rect(mode: TraceMode, r: Any, phi: Any, /) -> Any:
 
 @standin(builtins.abs, BUILTIN_TABLE)
 def abs_(mode: TraceMode, x: Any, /) -> Any:
-    return unary("abs", x)
+    return abs(x)
 
 
 @standin(builtins.int, BUILTIN_TABLE)
@@ -511,13 +509,12 @@ def round_(mode: TraceMode, number: Any, ndigits: Any = None) -> Any:
 
 @standin(builtins.pow, BUILTIN_TABLE)
 def pow_(mode: TraceMode, base: Any, exp: Any, mod: Any = None) -> Any:
-    result = binary("pow", base, exp)
-    return result if mod is None else binary("mod", result, mod)
+    return base**exp if mod is None else base**exp % mod
 
 
 @standin(builtins.divmod, BUILTIN_TABLE)
 def divmod_(mode: TraceMode, a: Any, b: Any, /) -> Any:
-    return divmod_pair(a, b)
+    return divmod(a, b)
 
 
 @standin(builtins.len, BUILTIN_TABLE)

@@ -153,7 +153,7 @@ class Levels:
         types = [v.type for v in end.operands[: len(end.operands) - len(self.mutates)]]
         interface = interface_of(program, len(final.args), types)
         try:
-            made = run_program(program, interface, args, self.hosts, table.call)
+            made = run_program(program, interface, args, self.hosts, table.call, poison=True)
         except CheckFailed as e:
             raise exception_of(final.sites[e.site], "") from None
         if made is None:

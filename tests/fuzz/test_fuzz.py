@@ -369,6 +369,19 @@ FAILED = {
         ["v = 0", "for i in range(len(a0)):", "    v = v + a0[i]", "    a0 *= 2", "    if np.max(a0) > 40:", "        return a0, i", "    if v > 3:", "        return a0 * 2, i"],
         "a0, -1", [_F],
     ),
+    "an unbound variable in an operand of a test": (["if np.sum(a0) > -99 and len(v) > 2:", "    v = 3"], "a0", [_F]),
+    "an unbound variable in a nested operand": (["w = 1 if np.sum(a0) > -99 and (a0[0] > 100 or v) else 3", "v = w"], "v", [_F]),
+    "an unbound variable in a chain": (["w = 0 < np.sum(a0) + 99 < v", "v = w"], "v", [_F]),
+    "an unbound variable in a message": (["assert np.sum(a0) < -99, v", "v = 1"], "v", [_F]),
+    "an unbound variable of a function around in an operand": (
+        ["def g():", "    return np.sum(a0) > -99 and v", "w = g()", "v = w"], "v", [_F],
+    ),
+    "a loop that carries a number of the other byte order": (
+        ["w = 0", "while w < 3 and np.sum(a0) < 1e6:", "    a0[np.isfinite(a0)] = 1.5", "    w += 1"], "w", [Argument("array", ">f2", ())],
+    ),
+    "a size of a call back that only the first turn has": (
+        ["for i in range(12):", "    v = a0[i:i + 2]", "    for j in range(12):", "        w = np.sort(v)"], "v, w", [Argument("array", "float64", ("1",))],
+    ),
 }  # fmt: skip
 
 

@@ -304,7 +304,7 @@ def outcome(p: L.Program, args: list[Any]) -> tuple[str, list[bytes]]:
     given = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
     failed = ""
     try:
-        run_program(p, interface_of(p, len(args), []), given)
+        run_program(p, interface_of(p, len(args), []), given, poison=True)
     except CheckFailed as e:
         failed = str(e)
     return failed, [x.tobytes() for x in given if isinstance(x, np.ndarray)]

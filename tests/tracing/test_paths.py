@@ -168,3 +168,45 @@ def test_too_many_branches_that_fit_no_graph_are_refused(monkeypatch):
 
     with pytest.raises(errors.TraceError):
         Jit(f)(np.arange(4.0) + 3)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda v: v << 1,
+        lambda v: -v,
+        lambda v: v < 3,
+        lambda v: v**2,
+        lambda v: abs(v),
+        lambda v: float(v),
+        lambda v: int(v),
+        lambda v: round(v),
+        lambda v: divmod(v, 2),
+        lambda v: pow(v, 2),
+        lambda v: max(v, 3),
+        lambda v: sorted([v, 3]),
+        lambda v: v.shape,
+        lambda v: v["a"],
+        lambda v: v(),
+    ],
+)
+def test_what_python_refuses_on_one_way_only(operation):
+    def f(x):
+        v = x[0] * 1.5
+        if np.sum(x) < 0:
+            v = [1, v]
+        operation(v)
+        return v
+
+    def outcome(call, x):
+        try:
+            call(x)
+        except (TypeError, AttributeError, IndexError) as error:
+            return error
+        return None
+
+    for order in ((V + 1, V - 9), (V - 9, V + 1)):
+        jitted = jg.jit(f)
+        for x in order:
+            expected, found = outcome(f, x), outcome(jitted, x)
+            assert found is None if expected is None else isinstance(found, type(expected))
