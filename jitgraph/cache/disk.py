@@ -1,171 +1,389 @@
-"""The disk cache: one file an entry, checksummed, replaced atomically, shared by processes, capped in size.
+"""The disk cache: one file an entry, checksummed, replaced atomically, shared by processes and machines, capped.
 
-File: 8 bytes magic, 32 bytes BLAKE2b of the key and the rest, 4 bytes length of a JSON header, the header, object code.
-Whatever is wrong with a file or the folder is a miss, never an error: nothing of the user's depends on it.
+A file: 8 bytes magic; 32 bytes BLAKE2b of the key and the rest; two lengths of 4 bytes; a JSON header of the first
+length (what the entry was made of, and what the loader needs); object code of the second; the rest is the graph's
+text, deflated, for people who ask why another graph missed. Where: `<folder>/<two digits of the function's
+name>/<key>.<name>.jgo`.
+
+Invariants:
+1. Whatever is wrong with a file or the folder is a miss, never an error, never a wait: nothing of the user's depends
+   on it.
+2. A reader sees all of a file or none of it: files are written beside their place and renamed, and the checksum tells
+   what a crash of the machine, a full disk or somebody else left there. No locks, so nobody can die holding one.
+3. Code is run only if nobody else could have written it: files of other users (but root) are misses, unless the user
+   named the folder.
+4. Times are compared with the file system's own: clocks of machines that share a folder may differ.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
+import stat
 import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitgraph.cache.key import checksum
 from jitgraph.config import config
-from jitgraph.records import dataclass
+from jitgraph.records import dataclass, field
 
-_MAGIC = b"jitgrph3"
-_SHARDS = 256
+_MAGIC = b"jitgrph4"
+_LENGTHS = struct.Struct("<II")
+_FIRST = 8 + 32  # the checksum covers what follows
+_HEAD = _FIRST + _LENGTHS.size
 _SUFFIX = ".jgo"
+_NEW = ".new-"
+#: Seconds after which a file that a writer has not renamed is left over: the writer was killed.
+_LEFT_OVER = 600
+#: No entry is as large as this.
+_MOST_BYTES = 1 << 30
+#: Text of a graph kept beside its code; of longer ones the beginning.
+_TEXT_BYTES = 64 << 10
+#: Most entries of a function that are looked at for the one nearest to a miss.
+_LOOKED_AT = 16
+_LISTED = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is stored: object code, and a JSON-able header that the loader needs."""
+    """What is stored.
+
+    Attributes:
+        header: what the loader needs; JSON-able.
+        code: object code.
+        about: what the entry was made of, by name (`key.Parts`).
+        text: canonical text of the graph; empty in what `load` answers.
+    """
 
     header: dict[str, Any]
     code: bytes
+    about: dict[str, str] = field(default_factory=dict)
+    text: str = ""
 
 
-def folder() -> Path:
-    """The cache's folder (not created here)."""
+class File(NamedTuple):
+    """An entry's file: where, the key and (shortened) function name in its file name, size, time of last use."""
+
+    path: Path
+    key: str
+    name: str
+    bytes: int
+    used: float
+
+
+def folder() -> Path | None:
+    """The cache's folder (not made here); None where there is no home to have one in."""
     if config.cache_dir:
         return Path(config.cache_dir)
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if base.startswith("/"):  # the standard says that others are to be ignored
         return Path(base) / "jitgraph"
     if sys.platform == "linux":
-        return Path("~/.cache/jitgraph").expanduser()
+        home = os.environ.get("HOME") or _home_of_user()
+        return Path(home) / ".cache" / "jitgraph" if home.startswith("/") else None
     from platformdirs import user_cache_path  # the import costs some milliseconds
 
-    return user_cache_path("jitgraph", appauthor=False)
-
-
-def _path(key: str) -> Path:
-    return folder() / key[:2] / (key + _SUFFIX)
-
-
-def load(key: str) -> Entry | None:
-    """The entry of `key`, or None if there is none that can be trusted."""
-    if not config.cache:
-        return None
-    path = _path(key)
     try:
-        data = path.read_bytes()
-    except OSError:
+        return user_cache_path("jitgraph", appauthor=False)
+    except RuntimeError:  # no home
+        return None
+
+
+def _home_of_user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return ""
+
+
+def _path(base: Path, key: str, name: str) -> str:
+    safe = "".join([c if c.isascii() and (c.isalnum() or c == "_") else "-" for c in name[:40]])
+    return f"{base}/{checksum(name.encode())[:1].hex()}/{key}.{safe}{_SUFFIX}"
+
+
+def load(key: str, name: str) -> Entry | None:
+    """The entry of `key`, or None if there is none that can be trusted.
+
+    Args:
+        name: the function's; part of where the entry is.
+    """
+    base = folder() if config.cache else None
+    if base is None:
+        return None
+    path = _path(base, key, name)
+    data = _read(path)
+    if data is None:
         return None
     entry = _decode(data, key)
     if entry is None:
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # least recently used goes first
     return entry
 
 
+def _read(path: str) -> bytes | None:
+    """The bytes of a file that we may trust; of a pipe, a folder, another user's file, or where reading fails: None."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode) or not _trusted(status) or status.st_size > _MOST_BYTES:
+            return None
+        parts = []
+        while part := os.read(opened, status.st_size + 1):  # the end is where nothing comes
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return None
+    finally:
+        os.close(opened)
+
+
+def _trusted(status: os.stat_result) -> bool:
+    if config.cache_dir:
+        return True
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & stat.S_IWOTH
+
+
 def _decode(data: bytes, key: str) -> Entry | None:
     """The entry in `data`; None if it is damaged, or that of another key (a renamed file)."""
-    if len(data) < 44 or data[:8] != _MAGIC or _checksum(key, data[40:]) != data[8:40]:
+    if len(data) < _HEAD or data[:8] != _MAGIC or checksum(key.encode() + data[_FIRST:]) != data[8:_FIRST]:
         return None
-    (size,) = struct.unpack_from("<I", data, 40)
+    found = _header(data)
+    if found is None:
+        return None
+    header, about, at, size = found
+    return Entry(header, data[at : at + size], about)
+
+
+def _header(data: bytes) -> tuple[dict[str, Any], dict[str, str], int, int] | None:
+    """Header, what the entry was made of, where its code is and how long; None if the bytes are none of ours."""
+    if len(data) < _HEAD or data[:8] != _MAGIC:
+        return None
+    head, code = _LENGTHS.unpack_from(data, _FIRST)
     try:
-        header = json.loads(data[44 : 44 + size])
+        found = json.loads(data[_HEAD : _HEAD + head])
     except ValueError:
         return None
-    return Entry(header, data[44 + size :]) if isinstance(header, dict) else None
+    if not isinstance(found, dict) or not all(isinstance(found.get(k), dict) for k in ("about", "loader")):
+        return None
+    return found["loader"], found["about"], _HEAD + head, code
 
 
-def _checksum(key: str, body: bytes) -> bytes:
-    return checksum(key.encode() + body)
-
-
-def store(key: str, entry: Entry) -> bool:
-    """Write an entry; False if the folder cannot be written. A reader sees the old file or the new one, no part."""
-    if not config.cache:
+def store(key: str, name: str, entry: Entry) -> bool:
+    """Write an entry; False if that cannot be done. A reader sees the old file or the new one, no part of one."""
+    base = folder() if config.cache else None
+    if base is None:
         return False
-    header = json.dumps(entry.header, sort_keys=True).encode()
-    body = struct.pack("<I", len(header)) + header + entry.code
-    data = _MAGIC + _checksum(key, body) + body
-    path = _path(key)
-    name = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.parent / f".new-{os.getpid()}-{threading.get_ident()}-{time.time_ns()}"  # tempfile loads much
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as f:
-            name = str(new)
-            f.write(data)
-        Path(name).replace(path)
-    except OSError:
-        if name:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
+    import zlib
+
+    header = json.dumps({"about": entry.about, "loader": entry.header}, sort_keys=True).encode()
+    text = zlib.compress(entry.text.encode()[:_TEXT_BYTES], 1)
+    body = _LENGTHS.pack(len(header), len(entry.code)) + header + entry.code + text
+    data = _MAGIC + checksum(key.encode() + body) + body
+    if len(data) > config.cache_bytes:
         return False
-    _trim_sometimes(key)
-    return True
+    path = _path(base, key, name)
+    shard = os.path.dirname(path)
+    for again in (True, False):
+        new = f"{shard}/{_NEW}{os.getpid()}-{threading.get_ident()}-{time.time_ns()}"  # tempfile loads much
+        made = False
+        try:
+            os.makedirs(shard, mode=0o700, exist_ok=True)
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as f:
+                made = True
+                f.write(data)
+                f.flush()
+                now = os.fstat(f.fileno()).st_mtime
+            os.replace(new, path)
+        except (OSError, ValueError) as e:  # ValueError: a NUL in the folder's name
+            if made:
+                with contextlib.suppress(OSError):
+                    os.unlink(new)
+            if again and isinstance(e, FileNotFoundError):  # somebody cleared the cache meanwhile
+                continue
+            return False
+        if int(key[:2], 16) % 16 == 0:  # measuring the folder costs some milliseconds
+            trim(config.cache_bytes, now)
+        return True
+    return False
 
 
-def files(shard: str = "*") -> Iterator[tuple[Path, os.stat_result]]:
-    """All entry files, or those of one shard, with their status; files that vanish meanwhile are left out."""
-    try:
-        for path in folder().glob(f"{shard}/*{_SUFFIX}"):
-            with contextlib.suppress(OSError):
-                yield path, path.stat()
-    except OSError:
-        return
+def files() -> Iterator[File]:
+    """All entry files; those that vanish meanwhile are left out."""
+    for path, status in _listed():
+        key, _, rest = path.name.partition(".")
+        if path.name.endswith(_SUFFIX) and _is_key(key):
+            name = rest.removesuffix(_SUFFIX[1:]).removesuffix(".")
+            yield File(path, key, name, status.st_size, status.st_mtime)
 
 
-def _trim_sometimes(key: str) -> None:
-    """Every 16th entry (by key) looks whether the folder may have grown too large, so that storing stays cheap: its own
-    shard, one of 256 that keys fill evenly, stands for all.
+def left_over(now: float) -> Iterator[tuple[Path, int]]:
+    """Files that killed writers have left, and their sizes.
+
+    Args:
+        now: what time it is for the file system.
     """
-    if int(key[:2], 16) % 16:
+    for path, status in _listed():
+        if path.name.startswith(_NEW) and abs(now - status.st_mtime) > _LEFT_OVER:
+            yield path, status.st_size
+
+
+def _is_key(text: str) -> bool:
+    return len(text) == 64 and all(c in "0123456789abcdef" for c in text)
+
+
+def _listed() -> Iterator[tuple[Path, os.stat_result]]:
+    """The regular files in the cache's shards."""
+    base = folder()
+    if base is None:
         return
-    count = total = 0
-    for _, status in files(key[:2]):
-        count, total = count + 1, total + status.st_size
-    if count < 8 or total * _SHARDS > config.cache_bytes:  # of few entries a shard tells too little
-        trim(config.cache_bytes)
+    try:
+        shards = [s for s in os.scandir(base) if len(s.name) == 2 and s.is_dir()]
+    except (OSError, ValueError):
+        return
+    for shard in shards:
+        try:
+            found = list(os.scandir(shard.path))
+        except OSError:
+            continue
+        for entry in found:
+            with contextlib.suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path), entry.stat(follow_symlinks=False)
 
 
-def trim(cap_bytes: int) -> int:
-    """If the entries take more than `cap_bytes`, remove the least recently used until a tenth of it is free.
+def now_of_files() -> float:
+    """What time it is for the file system of the folder; this machine's time where it cannot be written."""
+    base = folder()
+    if base is not None:
+        probe = base / f"{_NEW}{os.getpid()}-{threading.get_ident()}"
+        with contextlib.suppress(OSError, ValueError):
+            with open(probe, "wb") as f:
+                found = os.fstat(f.fileno()).st_mtime
+            probe.unlink()
+            return found
+    return time.time()
+
+
+def trim(cap_bytes: int, now: float | None = None) -> int:
+    """Remove what killed writers left; if the entries take more than `cap_bytes`, the least recently used go until a
+    tenth of it is free.
+
+    Args:
+        now: what time it is for the file system.
 
     Returns:
-        how many were removed.
+        how many entries were removed.
     """
-    found = sorted(files(), key=lambda f: f[1].st_mtime, reverse=True)
-    if sum(status.st_size for _, status in found) <= cap_bytes:
+    if now is None:
+        now = now_of_files()
+    for path, _ in left_over(now):
+        with contextlib.suppress(OSError):
+            path.unlink()
+    # used in the future, by a clock that was wrong: that would never go
+    found = sorted(files(), key=lambda f: f.used if f.used <= now + _LEFT_OVER else 0.0, reverse=True)
+    if sum(f.bytes for f in found) <= cap_bytes:
         return 0
     total = removed = 0
-    for path, status in found:
-        total += status.st_size
+    for f in found:
+        total += f.bytes
         if total > cap_bytes * 9 // 10:
             with contextlib.suppress(OSError):
-                path.unlink()
+                f.path.unlink()
                 removed += 1
+    return removed
+
+
+def clear(wanted: Callable[[File], bool] | None = None) -> int:
+    """Remove entries; the number removed.
+
+    Args:
+        wanted: says which; None: all, and what is then left of the folder if nothing of others is in it.
+    """
+    removed = 0
+    for f in files():
+        if wanted is None or wanted(f):
+            with contextlib.suppress(OSError):
+                f.path.unlink()
+                removed += 1
+    base = folder()
+    if base is None or wanted is not None:
+        return removed
+    for path, _ in _listed():
+        if path.name.startswith(_NEW):
+            with contextlib.suppress(OSError):
+                path.unlink()
+    with contextlib.suppress(OSError, ValueError):
+        for shard in [*base.iterdir(), base]:
+            if shard is base or len(shard.name) == 2:
+                with contextlib.suppress(OSError):
+                    shard.rmdir()
     return removed
 
 
 def verify() -> tuple[int, int]:
     """(good, damaged) entries; damaged ones are removed."""
     good = damaged = 0
-    for path, _ in files():
-        try:
-            entry = _decode(path.read_bytes(), path.stem)
-        except OSError:
-            continue
-        if entry is None:
+    for f in files():
+        data = _read(str(f.path))
+        if data is None and not os.access(f.path, os.R_OK):
+            continue  # another user's
+        if data is not None and _decode(data, f.key) is not None:
+            good += 1
+        else:
             damaged += 1
             with contextlib.suppress(OSError):
-                path.unlink()
-        else:
-            good += 1
+                f.path.unlink()
     return good, damaged
+
+
+def about(file: File) -> tuple[dict[str, str], str] | None:
+    """What an entry was made of, and the text of its graph (or the beginning of it); None if it is damaged."""
+    import zlib
+
+    data = _read(str(file.path))
+    entry = _decode(data, file.key) if data is not None else None
+    found = _header(data) if data is not None and entry is not None else None
+    if data is None or found is None:
+        return None
+    _, made_of, at, size = found
+    try:
+        return made_of, zlib.decompress(data[at + size :]).decode(errors="replace")
+    except zlib.error:
+        return None
+
+
+def of_function(name: str) -> list[File]:
+    """Some entries of functions of this name, those used last first."""
+    base = folder() if config.cache else None
+    if base is None:
+        return []
+    path = Path(_path(base, "", name))
+    found = []
+    with contextlib.suppress(OSError, ValueError), os.scandir(path.parent) as entries:
+        for entry in itertools.islice(entries, _LISTED):
+            key = entry.name.partition(".")[0]
+            if entry.name.endswith(path.name) and _is_key(key):
+                status = entry.stat(follow_symlinks=False)
+                found.append(File(Path(entry.path), key, name, status.st_size, status.st_mtime))
+    return sorted(found, key=lambda f: f.used, reverse=True)[:_LOOKED_AT]
+
+
+def text_kept(text: str) -> str:
+    """What an entry keeps of a graph's text."""
+    return text.encode()[:_TEXT_BYTES].decode(errors="replace")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,13 +43,36 @@ def generator() -> str:
     return checksum(repr(sorted(found)).encode()).hex()
 
 
-def digest(canonical_text: str, cpu: str, llvm: str) -> str:
+class Parts(NamedTuple):
+    """What a key is made of beside the graph's text: stored with the entry, so that a miss can be explained.
+
+    Attributes:
+        jitgraph: digest of the sources of jitgraph.
+        llvmlite, numpy: versions.
+        cpu: the CPU's name and features.
+        blas: order in which BLAS adds up dot products; empty if the graph has none.
+    """
+
+    jitgraph: str
+    llvmlite: str
+    numpy: str
+    cpu: str
+    blas: str = ""
+
+
+def parts(cpu: str, llvm: str, blas: str = "") -> Parts:
+    """The parts of keys made in this process.
+
+    Args:
+        llvm: version of llvmlite.
+    """
+    return Parts(generator(), llvm, np.__version__, cpu, blas)
+
+
+def digest(canonical_text: str, made_of: Parts) -> str:
     """A hex key of 64 characters.
 
     Args:
         canonical_text: the captured graph printed without locations.
-        cpu: the CPU's name and features.
-        llvm: version of llvmlite.
     """
-    text = f"{generator()}\0{llvm}\0{np.__version__}\0{cpu}\0{canonical_text}"
-    return checksum(text.encode()).hex()
+    return checksum("\0".join((*made_of, canonical_text)).encode()).hex()
