@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jitgraph import errors, pytree
-from jitgraph.api import JitFunction, host, jit
+from jitgraph.api import JitFunction, host, jit, warmup
 from jitgraph.config import config
 
 __version__ = "0.1.0"
@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 #: Names loaded on demand, and where from.
 _LATE = {
     "ShapeDtype": "tracing.host",
+    "trim_memory": "runtime.pool",
     "fft": "xp.namespaces",
     "linalg": "xp.namespaces",
     "Tensor": "xp.methods",  # with its methods
@@ -31,7 +32,7 @@ _LATE = {
 }  # fmt: skip
 #: Modules of the package: the import system asks here first, and imports them itself.
 _MODULES = {entry.stem for entry in Path(__file__).parent.iterdir()} - {"xp", "debug", "random"}
-_NOW = ("JitFunction", "config", "errors", "host", "jit")
+_NOW = ("JitFunction", "config", "errors", "host", "jit", "warmup")
 
 
 def __getattr__(name: str) -> Any:

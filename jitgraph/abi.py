@@ -7,9 +7,8 @@ Two exports per graph:
 all results one after the other into `result_dims` and the arena's size into `scratch_bytes`. `entry` runs the graph.
 
 A slot is 32 bytes: {void* data, int64* dims, int64* strides (bytes), int64 flags}; scalars lie inline in its first 16.
-Context: {error_site: int64, error_values: int64[4], table: void**, heap: Block*, result, host, host_table: void*,
-        has_spares: int64, spares: Block*[HEAP_SPARES]}
-    Block: {void* raw, Block* next, Block** previous, int64 bytes}, the head of memory that `table`'s malloc gave as
+Context: {error_site: int64, error_values: int64[4], table: void**, heap: Block*, result, host, host_table: void*}
+    Block: {void* raw, Block* next, Block** previous}, the head of memory that `table`'s malloc gave as
         `raw`; what the program uses begins HEAP_HEAD bytes behind. What is in the list when the call returns is
         freed then.
     void* result(Context*, int64 slot, int64 ndim, const int64* dims)     memory of a data-dependent result
@@ -47,12 +46,9 @@ CONTEXT_HEAP = 48
 CONTEXT_RESULT = 56
 CONTEXT_HOST = 64
 CONTEXT_HOST_TABLE = 72
-CONTEXT_HAS_SPARES = 80
-CONTEXT_SPARES = 88
-HEAP_SPARES = 4
-CONTEXT_BYTES = CONTEXT_SPARES + 8 * HEAP_SPARES
+CONTEXT_BYTES = 80
 
-HEAP_RAW, HEAP_NEXT, HEAP_PREVIOUS, HEAP_BYTES, HEAP_HEAD = 0, 8, 16, 24, 64
+HEAP_RAW, HEAP_NEXT, HEAP_PREVIOUS, HEAP_HEAD = 0, 8, 16, 64
 
 #: Names of C functions in `context.table`, by position: reached by machine code without any address baked in.
 TABLE: tuple[str, ...] = (
@@ -67,6 +63,17 @@ TABLE: tuple[str, ...] = (
     "exp2f", "hypot", "hypotf", "log2", "log2f", "log10", "log10f",
     "malloc", "free",
 )  # fmt: skip
+
+#: Behind the functions the table has what kernels need to run in several threads (see `runtime.threads`), in bytes:
+#: int64 limit: work, in picoseconds, from which on a region may be split
+#: int32 run(Context*, int32 part(Context*, void* closure, int64 lower, int64 upper), void* closure, int64 lower,
+#:           int64 upper, int64 unit, int64 work): calls `part` on pieces of the range, in multiples of `unit` from
+#:           `lower` on, in several threads with contexts of their own; the first status that is not 0
+TABLE_LIMIT = 8 * len(TABLE)
+TABLE_RUN = TABLE_LIMIT + 8
+TABLE_BYTES = TABLE_RUN + 8
+#: The limit where regions are never split.
+NEVER = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)

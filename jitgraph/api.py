@@ -13,13 +13,15 @@ import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from jitgraph.native.callable import callable_type, unpatch
 from jitgraph.options import FAST_MATH_FLAGS, CodeOptions, JitOptions
 
 if TYPE_CHECKING:
-    from jitgraph.cache.memory import CacheInfo
+    from jitgraph.cache.memory import CacheInfo, Misses
     from jitgraph.dispatch import Dispatcher, Lowered, Traced
     from jitgraph.ir.graph import Graph
     from jitgraph.observe.explain import Explanation
+    from jitgraph.observe.memory import MemoryReport
 
 _making = threading.Lock()
 
@@ -34,6 +36,10 @@ class JitFunction:
     #: Recognised without an import by the layers below.
     __jitgraph_jit__ = True
 
+    def __new__(cls, fn: Callable[..., Any], options: JitOptions) -> JitFunction:
+        made: JitFunction = object.__new__(callable_type(cls))
+        return made
+
     def __init__(self, fn: Callable[..., Any], options: JitOptions) -> None:
         if not callable(fn):
             raise TypeError(f"jit takes a function, got {type(fn).__name__}")
@@ -44,7 +50,11 @@ class JitFunction:
         self._call: Callable[[tuple[Any, ...], dict[str, Any]], Any] = self._first_call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls come here until native code serves them (`native`)."""
         return self._call(args, kwargs)
+
+    def __del__(self) -> None:
+        unpatch(self)  # what native code reads goes with the attributes
 
     def _first_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._dispatcher(args, kwargs)
@@ -101,9 +111,21 @@ class JitFunction:
         """Where each line of the function goes: kernels, temporaries, copies, host calls, guards. Runs nothing."""
         return self._dispatcher.explain(args, kwargs)
 
+    def memory(self, *args: Any, **kwargs: Any) -> MemoryReport:
+        """The memory of a call with arguments like these (`jg.ShapeDtype(shape, dtype)` stands for an array): its peak,
+        how long each buffer lives, and whose memory it lies in. Runs nothing.
+        """
+        return self._dispatcher.memory(args, kwargs)
+
     def cache_info(self) -> CacheInfo:
         """Counters: `(hits, misses, compiles, disk_hits, entries)`."""
         return self._dispatcher.cache.info()
+
+    def explain_misses(self) -> Misses:
+        """Why the last calls that needed a new specialisation did: the difference to the nearest one, in memory and on
+        disk, and what the stages of making it took.
+        """
+        return self._dispatcher.explain_misses()
 
     def clear_cache(self) -> None:
         """Forget all specialisations in memory; the disk cache stays."""
@@ -236,6 +258,25 @@ def _jitted(fn: Any, options: JitOptions) -> Any:
     if isinstance(fn, JitFunction):
         return JitFunction(fn.__wrapped__, options)
     return JitFunction(fn, options)
+
+
+def warmup(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
+    """Compile a jitted function for calls like `fn(*args, **kwargs)` without calling it; the caches then have it.
+
+    Args:
+        fn: made by `jit`, or a bound method that is.
+        args, kwargs: as for a call; `jg.ShapeDtype(shape, dtype)` stands for an array.
+
+    Raises:
+        TypeError: `fn` is not jitted.
+        TraceError: it cannot be captured, as at a call.
+    """
+    if isinstance(fn, types.MethodType):
+        return warmup(fn.__func__, fn.__self__, *args, **kwargs)
+    if not isinstance(fn, JitFunction):
+        raise TypeError(f"jg.warmup takes a function made by jg.jit, got {type(fn).__name__}")
+    fn._dispatcher.warm(args, kwargs)
+    return None
 
 
 def host(fn: Callable[..., Any] | None = None, /, result: Any = None, *, effects: bool = False) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jitgraph.abi import Interface
 from jitgraph.cache import disk
-from jitgraph.cache.key import digest
+from jitgraph.cache.key import Parts, digest, parts
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.printer import print_graph
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 StageObserver = Callable[[str, Callable[[], str], str, float], None]
 #: Compiled graphs kept in the process, over all functions.
 _CODES_KEPT = 512
+#: Characters of a graph's first line that an entry on disk says of itself.
+_ABOUT = 400
 
 
 def apply_options(graph: Graph, options: CodeOptions) -> None:
@@ -157,11 +159,18 @@ class Stages:
 
 
 class Compiled(NamedTuple):
-    """Machine code and how it came about."""
+    """Machine code and how it came about.
+
+    Attributes:
+        source: from this process, from the disk cache, or newly made.
+        times_ms: of each stage, in the order in which they ran.
+        not_on_disk: if newly made, what the nearest entry of the disk cache differs in.
+    """
 
     executable: Executable
     source: Literal["memory", "disk", "compiled"]
     times_ms: dict[str, float]
+    not_on_disk: str = ""
 
     @property
     def deoptimise(self) -> type[Exception]:
@@ -171,6 +180,17 @@ class Compiled(NamedTuple):
 
 _codes: OrderedDict[str, tuple[bytes, dict[str, Any]]] = OrderedDict()
 _codes_lock = threading.Lock()
+
+
+def made_now(blas: str = "") -> Parts:
+    """What keys made in this process are made of, beside the graph.
+
+    Args:
+        blas: order of dot products in BLAS, for a graph that has some.
+    """
+    from jitgraph.target import host
+
+    return parts(host().key, backend().llvm_version, blas)
 
 
 def compile_graph(graph: Graph) -> Compiled:
@@ -183,19 +203,24 @@ def compile_graph(graph: Graph) -> Compiled:
     tools = backend()
     target = host()
     start = time.perf_counter()
-    key = digest(print_graph(graph, loc=False), f"{target.key};{dot_order(graph)}", tools.llvm_version)
+    text = print_graph(graph, loc=False)
+    made_of = made_now(dot_order(graph))
+    key = digest(text, made_of)
     times = {"key": 1e3 * (time.perf_counter() - start)}
     with _codes_lock:
         known = _codes.get(key)
     source: Literal["memory", "disk", "compiled"] = "memory"
+    missed = ""
     if known is None and not config.dump:
-        entry = disk.load(key)
+        entry = disk.load(key, graph.name)
         if entry is not None:
             known, source = (entry.code, entry.header), "disk"
     if known is None:
         source = "compiled"
+        missed = _why_not_on_disk(key, graph.name, made_of, text)
         known = _generate(graph, target, times)
-        disk.store(key, disk.Entry(known[1], known[0]))
+        about = {"function": graph.name, "graph": text.partition("\n")[0][:_ABOUT], **made_of._asdict()}
+        disk.store(key, graph.name, disk.Entry(known[1], known[0], about, text))
     with _codes_lock:
         _codes[key] = known
         _codes.move_to_end(key)
@@ -206,7 +231,17 @@ def compile_graph(graph: Graph) -> Compiled:
     hosts = {k: graph.sites[k].call for k in interface.hosts}
     executable = tools.invoke.Executable(interface, known[0], graph.sites, hosts)
     times["load"] = 1e3 * (time.perf_counter() - start)
-    return Compiled(executable, source, times)
+    return Compiled(executable, source, times, missed)
+
+
+def _why_not_on_disk(key: str, name: str, made_of: Parts, text: str) -> str:
+    if not config.cache:
+        return "the disk cache is switched off"
+    if config.dump:
+        return "dumps are asked for, which only compiling makes"
+    from jitgraph.cache.nearest import difference
+
+    return difference(key, name, made_of, text)
 
 
 def _generate(graph: Graph, target: Target, times: dict[str, float]) -> tuple[bytes, dict[str, Any]]:

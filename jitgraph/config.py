@@ -18,6 +18,12 @@ def _switch(text: str) -> bool:
     return text.strip().lower() not in ("", "0", "no", "off", "false")
 
 
+def _dispatch(text: str) -> str:
+    if text not in ("native", "python", "both"):
+        raise ValueError(text)
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     name: str
@@ -28,6 +34,7 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
+    Setting("blas_on_pool", "JITGRAPH_BLAS_ON_POOL", True, _switch, "NumPy's OpenBLAS runs on the threads of kernels."),
     Setting("cache", "JITGRAPH_CACHE", True, _switch, "Use the disk cache."),
     Setting("cache_dir", "JITGRAPH_CACHE_DIR", "", str, "Folder of the disk cache; empty: the user's cache folder."),
     Setting("cache_bytes", "JITGRAPH_CACHE_BYTES", 256 << 20, int, "Size cap of the disk cache, bytes."),
@@ -35,10 +42,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("check", "JITGRAPH_CHECK", False, _switch, "Run NumPy beside every compiled call and compare."),
     Setting("cpu", "JITGRAPH_CPU", "", str, "CPU to compile for, as LLVM names it; empty: the host."),
     Setting("disable_jit", "JITGRAPH_DISABLE_JIT", False, _switch, "Jitted functions run as plain Python."),
+    Setting("dispatch", "JITGRAPH_DISPATCH", "native", _dispatch, "What serves calls: native, python, or both (compared)."),
     Setting("dump", "JITGRAPH_DUMP", "", str, "Stages to dump, by comma: pass names, trace, loops, llvm, asm, all."),
     Setting("dump_dir", "JITGRAPH_DUMP_DIR", "", str, "Folder for dumps; empty: standard error."),
     Setting("log", "JITGRAPH_LOG", "", str, "Events to log to standard error, comma-separated: miss, compile."),
+    Setting("num_threads", "JITGRAPH_NUM_THREADS", 0, int, "Threads of large kernels; 0: the usable cores."),
     Setting("opaque_modules", "JITGRAPH_OPAQUE_MODULES", "", str, "Modules whose functions are traced as they are."),
+    Setting("poison", "JITGRAPH_POISON", False, _switch, "Fill fresh memory with ones (NaNs), to find what reads it."),
+    Setting("pool", "JITGRAPH_POOL", True, _switch, "Large results lie in a pool that takes their memory back."),
+    Setting("pool_bytes", "JITGRAPH_POOL_BYTES", -1, int, "Most bytes the pool keeps; -1: an 8th of memory, 1 GiB."),
     Setting("unroll_limit", "JITGRAPH_UNROLL_LIMIT", 8, int, "Longest `range` that is unrolled; others become loops."),
     Setting("verify", "JITGRAPH_VERIFY", False, _switch, "Run the verifier after every pass."),
 )  # fmt: skip
@@ -49,6 +61,7 @@ class Config:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._values: dict[str, Any] = {}
+        self._watchers: list[Callable[[], None]] = []
         for s in SETTINGS:
             text = env.get(s.env)
             try:
@@ -73,6 +86,7 @@ class Config:
             if type(getattr(self, name)) is not type(value):
                 raise TypeError(f"setting {name} is {type(getattr(self, name)).__name__}, got {type(value).__name__}")
         self._values.update(values)
+        self._tell()
 
     @contextmanager
     def override(self, **values: Any) -> Iterator[None]:
@@ -83,6 +97,15 @@ class Config:
             yield
         finally:
             self._values = before
+            self._tell()
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Have `watcher` called after each change."""
+        self._watchers.append(watcher)
+
+    def _tell(self) -> None:
+        for watcher in self._watchers:
+            watcher()
 
     def __repr__(self) -> str:
         return "\n".join(f"{s.name} = {self._values[s.name]!r}  # {s.env}: {s.doc}" for s in SETTINGS)

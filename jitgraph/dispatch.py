@@ -7,29 +7,36 @@ Loaded at the first call: importing jitgraph and decorating functions needs none
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.cache.memory import Specialisations
+from jitgraph.cache.memory import Miss, Misses, Specialisations
 from jitgraph.compiler import Stages, apply_options
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.layouts import extent
 from jitgraph.options import JitOptions
-from jitgraph.pytree import TreeDef
+from jitgraph.native.callable import is_patchable
+from jitgraph.pytree import TreeDef, flatten, unflatten
 from jitgraph.records import dataclass
 from jitgraph.specialise import MISS, RUN_PLAIN, OtherPath, Plain, Specialisation
 from jitgraph.tensor import current_mode
 from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace
 from jitgraph.tracing.capture_mode import Assumption
-from jitgraph.tracing.leaves import TAPED, CallSpec
+from jitgraph.tracing.host import ShapeDtype
+from jitgraph.tracing.leaves import TAPED, CallSpec, key_text
 
 if TYPE_CHECKING:
+    from jitgraph.native.both import Comparison
+    from jitgraph.native.function import NativeCalls
     from jitgraph.observe.explain import Explanation
+    from jitgraph.observe.memory import MemoryReport
 
 #: Classes that are leaves wherever they stand.
 _LEAVES = frozenset((np.ndarray, float, int, np.float64, np.float32, np.int64))
@@ -58,6 +65,10 @@ class Dispatcher:
         self.trace_options = TraceOptions(static_argnames=options.static_argnames, specialize=options.specialize or "")
         self._flat: dict[int, TreeDef] = {}
         self.cache: Specialisations[Specialisation | Plain] = Specialisations(config.entries)
+        self._native: NativeCalls | None = None
+        self.comparison: Comparison | None = None
+        #: Whether specialisations that are called again become native entries.
+        self._promotes = not options.check and is_patchable(jitted)
 
     def __call__(self, args: Args, kwargs: Kwargs) -> Any:
         """What the function returns for these arguments.
@@ -75,8 +86,29 @@ class Dispatcher:
 
             captured = self.trace(args, kwargs)
             check_graph(captured.graph, captured.arguments(leaves, (args, kwargs)))
+        if config.dispatch == "both":
+            return self._compared(key, leaves, args, kwargs)
+        return self._serve(key, leaves, args, kwargs, ())
+
+    def _compared(self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs) -> Any:
+        """A call through Python and through native code."""
+        from jitgraph.native.both import Comparison
+
+        self._promotes = False  # the object of the user stays with Python
+        if self.comparison is None:
+            self.comparison = Comparison()
+        return self.comparison.call(
+            lambda: self._serve(key, leaves, args, kwargs, ()),
+            lambda: self.cache.get(key),
+            key,
+            leaves,
+            (args, kwargs),
+            lambda item: partial(self._stopped, item),
+        )
+
+    def _serve(self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs, path: tuple[bool, ...]) -> Any:
+        """Call through a specialisation whose path begins with `path`; it is made if there is none."""
         cache = self.cache
-        path: tuple[bool, ...] = ()
         for item in cache.get(key):
             if path and item.path[: len(path)] != path:
                 continue
@@ -85,10 +117,54 @@ class Dispatcher:
                 path = result.path
             elif result is not MISS:
                 cache.hits += 1
+                if self._promotes and result is not RUN_PLAIN:
+                    self._promote(item, key, leaves, (args, kwargs))
                 break
         else:
             result = self._miss(key, leaves, args, kwargs, path)
         return self.fn(*args, **kwargs) if result is RUN_PLAIN else result
+
+    def slow(self, *args: Any, **kwargs: Any) -> Any:
+        """A call that native code does not serve."""
+        return self(args, kwargs)
+
+    def _promote(self, item: Specialisation | Plain, key: Any, leaves: list[Any], call: tuple[Args, Kwargs]) -> None:
+        """Have native code serve calls like this one from now on, if it can."""
+        if type(item) is not Specialisation:
+            return
+        with self.cache.lock:
+            native = self._native
+            if native is None:
+                native = self._native = self._start_native()
+            if native is not None:
+                native.promote(item, key, leaves, call, partial(self._stopped, item))
+
+    def _start_native(self) -> NativeCalls | None:
+        from jitgraph.native.start import native_calls
+
+        made = native_calls(self.jitted, self.slow)
+        if made is None:
+            self._promotes = False
+        else:
+            self.cache.other_hits = lambda: made.hits
+            self.cache.cleared = made.clear
+        return made
+
+    def _stopped(self, item: Specialisation, frame: Any, status: int, call: tuple[Args, Kwargs]) -> Any:
+        """Native code has called `item`, whose machine code stopped with a status: raise, or call in another way."""
+        executable = item.compiled.executable
+        error = executable.failure(status, frame)
+        frame.reset()
+        frame.made = [None] * len(executable.interface.results)
+        if not isinstance(error, item.compiled.deoptimise):
+            raise error
+        other = item.other_path(error)
+        args, kwargs = call
+        if type(other) is not OtherPath:
+            return self.fn(*args, **kwargs)
+        leaves, tree = self._flatten(args, kwargs)
+        key = call_key(leaves, tree, self.trace_options.specialize)
+        return self._serve(key, leaves, args, kwargs, other.path)
 
     def _flatten(self, args: Args, kwargs: Kwargs) -> tuple[list[Any], TreeDef]:
         """Leaves and structure of a call; arrays and numbers in positions, the usual case, take a short way."""
@@ -117,14 +193,10 @@ class Dispatcher:
                 elif result is not MISS:
                     return result
             self.cache.misses += 1
-            if "miss" in config.log:
-                count = len(self.cache.all())
-                sys.stderr.write(f"jitgraph: {self.name}: none of {count} specialisations fits {key_text(key)}\n")
             for _ in range(_PATHS):
                 if len(path) > _ASSUMED or sum(1 for item in self.cache.get(key) if item.path) >= _PATHS:
                     return RUN_PLAIN
-                made = self._specialise(key, args, kwargs, path)
-                self.cache.add(key, made)
+                made = self._make(key, leaves, args, kwargs, path)
                 result = made(leaves, (args, kwargs))
                 if type(result) is not OtherPath:
                     break
@@ -135,9 +207,48 @@ class Dispatcher:
             raise errors.InternalError(f"the new specialisation of {self.name} does not serve the call it was made for")
         return result
 
+    def warm(self, args: Args, kwargs: Kwargs) -> None:
+        """Have a specialisation for calls like this one, without a call. See `api.warmup`."""
+        if config.disable_jit:
+            return
+        described, tree = flatten((args, kwargs))
+        if any(type(x) is ShapeDtype for x in described):
+            args, kwargs = unflatten(tree, [_example(x) for x in described])
+        leaves, tree = self.spec.flatten(args, kwargs)
+        key = call_key(leaves, tree, self.trace_options.specialize)
+        with self.cache.lock:
+            if not any(item.serves(leaves, (args, kwargs)) for item in self.cache.get(key)):
+                self._make(key, leaves, args, kwargs, ())
+
+    def _make(
+        self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs, path: tuple[bool, ...]
+    ) -> Specialisation | Plain:
+        """A new specialisation, which the caches then have; why it was needed is noted."""
+        nearest = ""
+        reasons: tuple[str, ...] = ("the first call",)
+        if self.cache:
+            from jitgraph.observe.misses import why_missed
+
+            nearest, reasons = why_missed(self.cache, self.spec, key, leaves, (args, kwargs), path)
+        made = self._specialise(key, args, kwargs, path)
+        self.cache.add(key, made)
+        if isinstance(made, Plain):
+            miss = Miss(self.name, key_text(key[1]), nearest, reasons, "python", made.reason, {})
+        else:
+            code = made.compiled
+            miss = Miss(self.name, key_text(key[1]), nearest, reasons, code.source, code.not_on_disk, made.times_ms)
+        self.cache.last.append(miss)
+        if "miss" in config.log:
+            sys.stderr.write("".join([f"jitgraph: {line}\n" for line in str(miss).splitlines()]))
+        return made
+
     def _specialise(self, key: Any, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()) -> Specialisation | Plain:
         try:
-            made = Specialisation(self.trace(args, kwargs, path), key[1])
+            start = time.perf_counter()
+            captured = self.trace(args, kwargs, path)
+            traced = 1e3 * (time.perf_counter() - start)
+            made = Specialisation(captured, key[1])
+            made.times_ms = {"trace": traced, **made.compiled.times_ms}
         except errors.TraceError as e:
             if self.options.fallback != "eager":
                 raise
@@ -193,19 +304,40 @@ class Dispatcher:
                 guards.append(f"line {site.loc.line}, the other way is traced when met: {answer} in `{site.loc.text}`")
         return explain(captured.graph, stages.final(), stages.program(), sizes, guards)
 
+    def memory(self, args: Args, kwargs: Kwargs) -> MemoryReport:
+        """See `JitFunction.memory`."""
+        from jitgraph.observe.memory import memory_report
+
+        described, tree = flatten((args, kwargs))
+        if any(type(x) is ShapeDtype for x in described):
+            args, kwargs = unflatten(tree, [_example(x) for x in described])
+        captured = self.trace(args, kwargs)
+        leaves, _ = self.spec.flatten(args, kwargs)
+        dynamic = captured.arguments(leaves, (args, kwargs))
+        sizes = {s.name: extent(dynamic[s.arg], s.axis) for s in captured.graph.symbols.values() if s.origin == "arg"}
+        return memory_report(Stages(captured.graph).program(), sizes)
+
+    def explain_misses(self) -> Misses:
+        """See `JitFunction.explain_misses`."""
+        return Misses(self.cache.last)
+
     def signatures(self) -> list[str]:
-        return [key_text(key) for key, _ in self.cache.all()]
+        return [key_text(key[1]) for key, _ in self.cache.all()]
 
 
-def key_text(key: Any) -> str:
-    """A specialisation key for people: `(float64[2d], py_float)`."""
-    parts = []
-    for k in key[1]:
-        if k[0] in ("array", "tensor") and len(k) > 3:
-            parts.append(f"{k[1].name}[{len(k[2].order)}d]" + ("" if k[2].is_c else f":{k[2]}"))
-        else:
-            parts.append(" ".join(str(getattr(p, "__name__", p)) for p in k))
-    return f"({', '.join(parts)})"
+def _example(x: Any) -> Any:
+    """An array as a `ShapeDtype` describes it (of zeros that no memory is behind yet); anything else as it is.
+
+    Raises:
+        ValueError: a size is no number.
+    """
+    if type(x) is not ShapeDtype:
+        return x
+    if not all(isinstance(d, int | np.integer) for d in x.shape):
+        raise ValueError(
+            f"sizes of arguments are numbers (any serve that compare like the real ones), got {x}"
+        )
+    return np.zeros([int(d) for d in x.shape], x.dtype)
 
 
 @dataclass(slots=True)

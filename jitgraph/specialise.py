@@ -64,6 +64,9 @@ class Plain:
     def __call__(self, leaves: Sequence[Any], call: Call = NO_CALL) -> Any:
         return RUN_PLAIN
 
+    def serves(self, leaves: Sequence[Any], call: Call = NO_CALL) -> bool:
+        return True
+
 
 class Specialisation:
     """A traced and compiled version of a function for one key.
@@ -76,6 +79,8 @@ class Specialisation:
     def __init__(self, trace: Trace, keys: Sequence[Key]) -> None:
         self.trace = trace
         self.graph: Graph = trace.graph
+        #: Of tracing and of the stages behind it, in the order in which they ran.
+        self.times_ms: dict[str, float] = {}
         self._exported = export_symbols(self.graph)
         self.compiled: Compiled = compile_graph(self.graph)
         self._prepare = self.compiled.executable.prepare
@@ -87,7 +92,7 @@ class Specialisation:
         self._hidden = trace.hidden
         self.path = trace.path
         #: Functions behind host calls look at the call.
-        self._keeps = any(hasattr(getattr(s.call, "fn", None), "undone") for s in self.graph.sites)
+        self.keeps_call = any(hasattr(getattr(s.call, "fn", None), "undone") for s in self.graph.sites)
         self._assumptions = {k: s.call.number for k, s in enumerate(self.graph.sites) if type(s.call) is Assumption}
         self._sizes = [(s.name, s.arg, s.axis) for s in self.graph.symbols.values() if s.origin == "arg"]
         self._recipes = [_recipe(r) for r in self.graph.results]
@@ -99,7 +104,7 @@ class Specialisation:
             wanted = max([trace.out_tree.count, *(r.first + r.count for r in trace.replays)])
             self._chooses = lambda made: chosen_order(self.graph.results, range(wanted), made)
         #: One fresh array or scalar and nothing else: the shortest way back.
-        self._single = (
+        self.is_single = (
             trace.out_tree.kind is None
             and self._recipes == [None]
             and not trace.replays
@@ -128,7 +133,7 @@ class Specialisation:
                 args.append(plain(value))
         if trace.writes and trace.overlaps(args):
             return RUN_PLAIN
-        if self._keeps:
+        if self.keeps_call:
             return self._call_kept(args, call)
         try:
             frame = self._prepare(args)
@@ -136,10 +141,18 @@ class Specialisation:
                 return MISS
             made = self._run(frame)
         except self._deoptimise as other:
-            return self._other_path(other)
-        if self._single:
+            return self.other_path(other)
+        if self.is_single:
             return made[0]
         return self._result(made, args, call)
+
+    def serves(self, leaves: Sequence[Any], call: Call = NO_CALL) -> bool:
+        """Whether a call would be served, as far as can be told without running it."""
+        if not self.trace.valid(leaves, call):
+            return False
+        args = self.trace.arguments(leaves, call)
+        env = {name: extent(args[arg], axis) for name, arg, axis in self._sizes}
+        return all(guard.holds(env) for guard in self.graph.guards)
 
     def _call_kept(self, args: Sequence[Any], call: Call) -> Any:
         """A call with functions behind it that look at its arguments, and that may be undone."""
@@ -151,11 +164,23 @@ class Specialisation:
             return self._result(self._run(frame), args, call)
         except self._deoptimise as other:
             run.give_up()
-            return self._other_path(other)
+            return self.other_path(other)
         finally:
             running.end()
 
-    def _other_path(self, other: Exception) -> Any:
+    def finish(self, made: Sequence[Any], args: Sequence[Any], call: Call, frame: Any) -> Any:
+        """The result of a call that native code has made up to here.
+
+        Args:
+            made: fresh results; None for those whose size only the run knew, which are in the frame.
+            args: the graph's arguments.
+        """
+        if any(x is not None for x in frame.made):
+            made = [x if found is None else found for x, found in zip(made, frame.made, strict=True)]
+            frame.made = [None] * len(made)
+        return made[0] if self.is_single else self._result(made, args, call)
+
+    def other_path(self, other: Exception) -> Any:
         number = self._assumptions.get(other.args[1]) if self._assumptions and len(other.args) > 1 else None
         if number is None:
             return RUN_PLAIN

@@ -126,6 +126,11 @@ def current_mode() -> Mode | None:
     return _mode.get()
 
 
+def mode_variable() -> ContextVar[Mode | None]:
+    """What `current_mode` reads, for native code."""
+    return _mode
+
+
 @contextmanager
 def use_mode(mode: Mode | None) -> Iterator[None]:
     """Make `mode` the current one: creation functions and operators on plain arrays work in it."""

@@ -18,6 +18,8 @@ _VECTOR_BYTES: tuple[tuple[str, int], ...] = (
     (r"x86-64-v4|znver[4-9]|skylake-avx512|cascadelake|icelake.*|sapphirerapids|graniterapids|emeraldrapids", 64),
     (r"x86-64-v3|haswell|broadwell|skylake|alderlake|raptorlake|znver[1-3]", 32),
 )
+#: CPUs that load and store half of their widest registers at once.
+_HALF_MEMORY = "znver4"
 #: Architectures, besides x86 with F16C, that convert float16 in hardware.
 _HALF_TRIPLES = ("aarch64", "arm64")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -51,6 +53,11 @@ class Target:
     def has_avx512(self) -> bool:
         """x86 with 512-bit vectors and masks: code may use its own instructions."""
         return self.has_masks and self.triple.startswith("x86_64")
+
+    @property
+    def memory_bytes(self) -> int:
+        """What one load or store moves at once."""
+        return self.vector_bytes // 2 if self.cpu == _HALF_MEMORY else self.vector_bytes
 
     def lanes(self, itemsize: int) -> int:
         """Elements of `itemsize` bytes in one vector."""

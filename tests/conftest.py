@@ -19,6 +19,12 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory):
         yield
 
 
+@pytest.fixture
+def whole_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops stay where they are: none is made a function for threads."""
+    monkeypatch.setattr("jitgraph.schedule.parallel.split_of", lambda body: None)
+
+
 @pytest.fixture(scope="session")
 def package_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the package as it is now, for processes that share a cache: an edit of the sources empties it."""

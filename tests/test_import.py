@@ -23,6 +23,8 @@ def test_importing_loads_neither_llvm_nor_the_tracer() -> None:
         "jitgraph.api",
         "jitgraph.config",
         "jitgraph.errors",
+        "jitgraph.native",
+        "jitgraph.native.callable",
         "jitgraph.options",
         "jitgraph.pytree",
         "jitgraph.records",

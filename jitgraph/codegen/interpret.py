@@ -87,11 +87,14 @@ def run_program(
     args: Sequence[Any],
     hosts: Mapping[int, Callable[..., Any]] | None = None,
     library: Callable[[str, list[Any]], Any] | None = None,
+    *,
+    poison: bool = False,
 ) -> list[Any] | None:
     """The fresh results, as `runtime.invoke.Executable` gives them; None if a guard does not hold.
 
     Args:
         library: calls a C function of the table: its name, and addresses, integers and floats as arguments.
+        poison: where the memory plan says that a temporary is dead, its memory is filled with NaNs.
 
     Raises:
         CheckFailed: a check did not hold.
@@ -106,9 +109,16 @@ def run_program(
         for slot, shape in enumerate(p.result_dims):
             if shape is not None:
                 results[slot] = _empty(interface.results[slot], [evaluate(d, sizes) for d in shape])
+        for name, value in p.sizes:
+            sizes[name] = evaluate(value, sizes)
         arena = Memory(np.full(evaluate(p.scratch_bytes, sizes), 0xAA, np.uint8), 0)
         run = _Run(p, interface, results, arena, hosts or {}, library)
         run.symbols.update(sizes)
+        if poison and p.memory is not None:
+            for chain in p.memory.chains:
+                end = chain.lives[-1].dies
+                if end is not None and chain.result is None:
+                    run.deaths.setdefault(id(end.stmt), []).append((chain.lives[-1].buffer, chain.size))
         for e in p.entry_buffers:
             array = args[e.slot] if e.source == "arg" else results[e.slot]
             for axis, symbol in enumerate(e.stride_symbols):
@@ -154,6 +164,8 @@ class _Run:
         self.values: dict[str, Any] = {}
         self.symbols: dict[str, int] = {}
         self.buffers: dict[str, Memory] = {}
+        #: What dies behind a statement (by `id`), with its bytes.
+        self.deaths: dict[int, list[tuple[Buffer, DimLike]]] = {}
         #: Results of host calls that asked for sizes first, by site.
         self.waiting: dict[int, Any] = {}
         self.scalar = NumpyScalar()
@@ -192,6 +204,9 @@ class _Run:
     def body(self, body: Sequence[Stmt]) -> None:
         for s in body:
             self.statement(s)
+            for b, size in self.deaths.get(id(s), ()):
+                memory = self.buffers[b.name]
+                memory.data[memory.origin : memory.origin + self.dim(size)] = 0xFF
 
     def statement(self, s: Stmt) -> None:
         values, symbols = self.values, self.symbols
@@ -308,7 +323,8 @@ class _Run:
 
     def alloc(self, s: Alloc) -> None:
         if s.scope == "scratch":
-            self.buffers[s.buffer.name] = Memory(self.arena.data, self.dim(s.offset))
+            host = self.buffers[s.host] if s.host and self.dim(s.fits) else None
+            self.buffers[s.buffer.name] = host or Memory(self.arena.data, self.dim(s.offset))
             return
         shape = [self.dim(d) for d in s.buffer.shape]
         if s.scope == "result":
@@ -319,10 +335,21 @@ class _Run:
             self.buffers[s.buffer.name] = Memory(np.full(size, 0xAA, np.uint8), 0)
 
     def call(self, s: CallKernel) -> None:
+        """What can be split is: the last piece runs first, so that a piece that needs one before it shows."""
+        symbols = [self.dim(d) for d in s.symbols]
+        if s.split is None:
+            self.call_on(s, symbols)
+            return
+        lower, upper = symbols[-2:]
+        step = max(1, (upper - lower) // s.split.unit // 3) * s.split.unit
+        for start in reversed(range(lower, max(upper, lower + 1), step)):
+            self.call_on(s, [*symbols[:-2], start, min(start + step, upper)])
+
+    def call_on(self, s: CallKernel, symbols: list[int]) -> None:
         k = next(k for k in self.p.kernels if k.name == s.name)
         inner = _Run(self.p, self.interface, self.results, self.arena, self.hosts, self.library)
         inner.buffers.update({b.name: self.buffers[a.name] for b, a in zip(k.buffers, s.buffers, strict=True)})
-        inner.symbols.update({name: self.dim(d) for name, d in zip(k.symbols, s.symbols, strict=True)})
+        inner.symbols.update(zip(k.symbols, symbols, strict=True))
         inner.values.update({v.name: self.operand(x) for v, x in zip(k.scalars, s.scalars, strict=True)})
         inner.body(k.body)
         for var, x in zip(s.results, k.results, strict=True):

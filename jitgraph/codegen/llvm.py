@@ -18,7 +18,7 @@ from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_librar
 from jitgraph.codegen.llvm_control import emit_check, emit_for, emit_if, emit_while
 from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Memory
 from jitgraph.codegen.llvm_heap import heap_function
-from jitgraph.codegen.llvm_memory import emit_alloc, emit_free, emit_load, emit_store, emit_swap, set_buffer
+from jitgraph.codegen.llvm_memory import emit_alloc, emit_free, emit_load, emit_store, emit_swap, free_rows, set_buffer
 from jitgraph.codegen.llvm_reduce import emit_reduce
 from jitgraph.codegen.llvm_scalar import emit_dim_value, emit_let
 from jitgraph.codegen.loops import (
@@ -94,6 +94,7 @@ class ModuleEmitter:
         self._names: dict[str, str] = {}
         self._texts: dict[str, str] = {}
         self._heap: set[str] = set()
+        self._parts: set[str] = set()
         self._helpers: dict[tuple[str, int, int], str] = {}
         width = target.vector_bytes * 8
         self.attributes = f'nounwind "prefer-vector-width"="{width}" "no-trapping-math"="true"'
@@ -118,6 +119,7 @@ class ModuleEmitter:
         f.statements(k.body)
         for i, result in enumerate(k.results):
             f.a.store(f.to_memory(f.operand(result)), f.a.gep(V("%out", "ptr"), 8 * i, "i8"), align=8)
+        free_rows(f)
         f.a.ret(V("0", "i32"))
         text = self._body(f, ", ".join(parameters))
         name = self._texts.get(text)
@@ -166,6 +168,30 @@ class ModuleEmitter:
             self.functions.append(text)
         return name
 
+    def part(self, kernel: str, types: list[str], ahead: int) -> V:
+        """The function `i32 (ctx, closure, lower, upper)` that calls a kernel with bounds on arguments in a closure, of
+        which `ahead` stand in front of the bounds.
+        """
+        name = f"{kernel}.part"
+        if name not in self._parts:
+            self._parts.add(name)
+            a = Assembler()
+            values = []
+            for k, ty in enumerate(types):
+                memory = {"i1": "i8", "half": "i16"}.get(ty, ty)
+                x = a.load(a.gep(V("%closure", "ptr"), 8 * k, "i8"), memory, align=8)
+                values.append(
+                    a.icmp("ne", x, V("0", "i8")) if ty == "i1" else a.bitcast(x, "half") if ty == "half" else x
+                )
+            bounds = [V("%lower", I64), V("%upper", I64)]
+            given = [V("%ctx", "ptr"), *values[:ahead], *bounds, *values[ahead:]]
+            a.ret(a.define(f"call i32 @{kernel}({', '.join([x.typed for x in given])})", "i32"))
+            parameters = "ptr %ctx, ptr %closure, i64 %lower, i64 %upper"
+            self.functions.append(
+                a.function(name, parameters, returns="i32", prefix="internal", attributes=self.attributes)
+            )
+        return V(f"@{name}", "ptr")
+
     def heap_function(self, name: str) -> V:
         """The helper `alloc` or `free` of `llvm_heap`, emitted at first use."""
         if name not in self._heap:
@@ -183,6 +209,8 @@ class ModuleEmitter:
         args = V("%args", "ptr")
         for k, (symbol, _, _) in enumerate(p.dims):
             f.bind(symbol, a.load(a.gep(V("%dims", "ptr"), 8 * k, "i8"), I64, align=8))
+        for symbol, value in p.sizes:
+            f.bind(symbol, f.dim(value))
         for e in p.entry_buffers:
             slots = args if e.source == "arg" else self.results
             at = e.slot * SLOT_BYTES
@@ -230,6 +258,8 @@ class ModuleEmitter:
             for d in shape or ():
                 a.store(f.dim(d), a.gep(V("%result_dims", "ptr"), 8 * at, "i8"), align=8)
                 at += 1
+        for symbol, value in p.sizes:
+            f.bind(symbol, f.dim(value))
         a.store(f.dim(p.scratch_bytes), V("%scratch_bytes", "ptr"), align=8)
         a.ret(V("0", "i32"))
         text = self._body(f, "ptr %ctx, ptr %args, ptr %dims, ptr %result_dims, ptr %scratch_bytes")

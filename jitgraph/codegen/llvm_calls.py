@@ -9,16 +9,21 @@ from jitgraph.abi import (
     SLOT_DIMS,
     SLOT_FLAGS,
     SLOT_STRIDES,
+    TABLE_LIMIT,
+    TABLE_RUN,
 )
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, TYPES, FunctionEmitter
-from jitgraph.codegen.loops import Address, Buffer, CallKernel, Const, Host, Library, Operand, Pair, SetResult, Var
+from jitgraph.codegen.loops import Address, Buffer, CallKernel, Const, Host, Library, Operand, Pair, SetResult, Split, Var
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike
 
 
 def emit_call_kernel(f: FunctionEmitter, s: CallKernel) -> None:
     """Call a kernel; leave with its status unless that is 0."""
+    if s.split is not None:
+        _emit_split(f, s, s.split)
+        return
     a = f.a
     arguments = [CONTEXT, *(f.base(b.name) for b in s.buffers), *(f.dim(d) for d in s.symbols)]
     arguments += [f.operand(x) for x in s.scalars]
@@ -33,6 +38,34 @@ def emit_call_kernel(f: FunctionEmitter, s: CallKernel) -> None:
         assert out is not None
         loaded = a.load(a.gep(out, 8 * k, "i8"), MEMORY_TYPES[var.dtype], align=8)
         f.values[var.name] = f.from_memory(loaded, var.dtype)
+
+
+def _emit_split(f: FunctionEmitter, s: CallKernel, split: Split) -> None:
+    """Call a kernel on its whole range or, where the work is worth it, let the threads call it on pieces."""
+    a = f.a
+    arguments = [*(f.base(b.name) for b in s.buffers), *(f.dim(d) for d in s.symbols[:-2])]
+    scalars = [f.operand(x) for x in s.scalars]
+    lower, upper, cost = (f.dim(d) for d in (*s.symbols[-2:], split.cost))
+    many, alone, done = a.fresh_label("threads"), a.fresh_label("alone"), a.fresh_label("split.done")
+    a.condbr(a.icmp("sgt", cost, f.table_field(TABLE_LIMIT, I64)), many, alone)
+    a.label(alone)
+    name = f.module.kernel_name(s.name)
+    values = [CONTEXT, *arguments, lower, upper, *scalars]
+    one = a.define(f"call i32 @{name}({', '.join([x.typed for x in values])})", "i32")
+    after_one = a.block
+    a.br(done)
+    a.label(many)
+    given = [*arguments, *scalars]
+    closure = f.alloca(I64, max(1, len(given)), align=8)
+    for k, x in enumerate(given):
+        a.store(f.to_memory(x), a.gep(closure, 8 * k, "i8"), align=8)
+    part = f.module.part(name, [x.ty for x in given], len(arguments))
+    unit = V(str(split.unit), I64)
+    two = a.call_pointer(f.table_field(TABLE_RUN, "ptr"), "i32", [CONTEXT, part, closure, lower, upper, unit, cost])
+    after_two = a.block
+    a.br(done)
+    a.label(done)
+    leave_unless_zero(f, a.phi([(one, after_one), (two, after_two)]))
 
 
 def leave_unless_zero(f: FunctionEmitter, status: V) -> None:

@@ -1,7 +1,8 @@
 """`For`, `While`, `If`, `Check`: rotated loops with phis, jumps; in vector loops masks where lanes go different ways.
 
 A vector loop runs whole vectors, then the rest once under a mask. A large body is emitted once only, always under the
-mask: there the mask costs nothing beside the work.
+mask: there the mask costs nothing beside the work. A loop that is long enough begins with so few elements, under the
+same mask, that what it stores from there on are whole aligned vectors: one that straddles two cache lines costs two.
 
 Inside a vector loop, a branch or loop whose condition is the same for all lanes stays one. Otherwise both sides of a
 branch run under their masks, a loop runs until no lane is left, and what it carries stays as it is in lanes that left.
@@ -13,6 +14,7 @@ from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
 from jitgraph.codegen.assembler import COLD, FLOAT_BITS, HOT, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
 from jitgraph.codegen.loops import (
+    Bind,
     Carry,
     Check,
     Const,
@@ -30,10 +32,15 @@ from jitgraph.codegen.loops import (
     While,
 )
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, varying
+from jitgraph.ir.dims import split_linear, symbols
 
 #: A vector loop with more work in it is emitted once, under a mask, instead of twice; calls count as many statements.
 LARGE_BODY = 64
 CALL_WEIGHT = 16
+#: Vectors that a loop has at least for its stores to be aligned.
+ALIGNED_FROM = 16
+#: Statements that compute for each one that loads or stores: with fewer, memory is what a loop waits for.
+LIGHT = 1.5
 #: A branch of a divergent `if` with more statements is skipped when no lane takes it.
 LARGE_BRANCH = 6
 #: Statements of the test of a `while` that is emitted twice.
@@ -90,17 +97,23 @@ def lanes_for(f: FunctionEmitter, itemsize: int) -> int:
     return f.target.lanes(itemsize)
 
 
-def tail_mask(f: FunctionEmitter, left: V, lanes: int) -> V:
-    """The first `left` of the lanes (`left` is i64)."""
+def tail_mask(f: FunctionEmitter, left: V, lanes: int, skip: V | None = None) -> V:
+    """The first `left` of the lanes, without the first `skip` (both i64)."""
     a = f.a
     ty = I64 if lanes <= 8 else "i32" if lanes <= 16 else "i8"
-    return a.icmp("ult", a.iota(ty, lanes), a.splat(a.trunc_int(left, ty) if ty != I64 else left, lanes))
+
+    def splat(x: V) -> V:
+        return a.splat(a.trunc_int(x, ty) if ty != I64 else x, lanes)
+
+    if skip is None:
+        return a.icmp("ult", a.iota(ty, lanes), splat(left))
+    return a.icmp("ult", a.sub(a.iota(ty, lanes), splat(skip)), splat(a.sub(left, skip)))
 
 
 def emit_vector_for(f: FunctionEmitter, s: For) -> None:
     a = f.a
     summary = summarize(s.body)
-    lanes = s.lanes or lanes_for(f, summary.itemsize)
+    lanes = s.lanes or _lanes(f, s, summary)
     if lanes == 1:
         _serial_for(f, s)
         return
@@ -117,13 +130,52 @@ def emit_vector_for(f: FunctionEmitter, s: For) -> None:
         return
     level = f.open_level(s)
     body = VectorBody(f, s.symbol, lanes, s.body, summary)
+    skip = None if known is not None and known < ALIGNED_FROM * lanes else _lanes_ahead(f, body, lower, count, level)
     if summary.statements + CALL_WEIGHT * summary.calls > LARGE_BODY and (known is None or known % lanes):
-        _masked_loop(f, body, lower, upper, level)
+        _masked_loop(f, body, lower, upper, level, skip)
+    elif skip is not None:
+        _head_main_and_tail(f, body, (lower, upper), skip, level, _interleave(s, summary))
     else:
         _main_and_tail(f, body, lower, count, level, known, _interleave(s, summary))
     body.leave()
     f.close_level()
     a.label(done)
+
+
+def _lanes(f: FunctionEmitter, s: For, summary: Summary) -> int:
+    """As many lanes as the widest registers have, or, where the loop waits for memory, as are loaded at once: vectors
+    twice as wide cost as much, and straddle two cache lines twice as often.
+    """
+    lanes = lanes_for(f, summary.itemsize)
+    if f.target.memory_bytes >= f.target.vector_bytes or summary.nested or summary.calls:
+        return lanes
+    computed = sum(isinstance(x, Let) for x in s.body)
+    places = {
+        (x.buffer.name, x.index) for x in s.body if isinstance(x, Load) and any(s.symbol in symbols(d) for d in x.index)
+    }
+    touched = len(places) + sum(isinstance(x, Store) for x in s.body)
+    return max(1, f.target.memory_bytes // summary.itemsize) if computed <= LIGHT * touched else lanes
+
+
+def _lanes_ahead(f: FunctionEmitter, body: VectorBody, lower: V, count: V, level: Level) -> V | None:
+    """How many lanes of the aligned vector in which the first element is stored lie in front; 0 if the loop is short.
+
+    None where nothing is stored as vectors. Where elements themselves are not aligned, it is any number of lanes.
+    """
+    a, lanes = f.a, body.lanes
+    bound = {x.symbol for x in body.body if isinstance(x, Bind)}
+    for s in body.body:
+        if not isinstance(s, Store):
+            continue
+        size, offset = s.buffer.dtype.itemsize, f.offset(s.buffer, s.index)
+        split = split_linear(offset, body.index)
+        if split is None or split[0] != size or not bound.isdisjoint(f.names_of(offset)):
+            continue
+        body.at(lower, None, level)
+        pointer = f.pointer(s.buffer, offset)
+        ahead = a.and_(a.lshr(a.ptrtoint(pointer), V(str(size.bit_length() - 1), I64)), V(str(lanes - 1), I64))
+        return a.select(a.icmp("sge", count, V(str(ALIGNED_FROM * lanes), I64)), ahead, V("0", I64))
+    return None
 
 
 def _interleave(s: For, summary: Summary) -> int:
@@ -151,18 +203,78 @@ def _is_stencil(body: list[Stmt]) -> bool:
     return len(set(names)) < len(names) and any(isinstance(x, Store) and x.buffer.name not in names for x in body)
 
 
-def _masked_loop(f: FunctionEmitter, body: VectorBody, lower: V, upper: V, level: Level) -> None:
-    """All vectors under a mask, one body."""
+def _masked_loop(f: FunctionEmitter, body: VectorBody, lower: V, upper: V, level: Level, skip: V | None = None) -> None:
+    """All vectors under a mask, one body; the first one has `skip` lanes in front of the first element."""
     a, lanes = f.a, body.lanes
+    start = lower if skip is None else a.sub(lower, skip)
     before, loop = a.block, a.fresh_label("vector.loop")
     a.label(loop)
-    first = a.phi([(lower, before)])
+    first = a.phi([(start, before)])
+    skipped = None if skip is None else a.phi([(skip, before)])
     left = a.int_intrinsic("umin", a.sub(upper, first), V(str(lanes), I64))
-    body.emit(first, tail_mask(f, left, lanes), level)
+    body.emit(first, tail_mask(f, left, lanes, skipped), level)
     following = a.add(first, V(str(lanes), I64))
     a.add_incoming(first, following, a.block)
+    if skipped is not None:
+        a.add_incoming(skipped, V("0", I64), a.block)
     after = a.fresh_label("vector.end")
     a.condbr(a.icmp("slt", following, upper), loop, after)
+    a.label(after)
+
+
+def _head_main_and_tail(
+    f: FunctionEmitter, body: VectorBody, bounds: tuple[V, V], skip: V, level: Level, interleave: int
+) -> None:
+    """As `_main_and_tail`; if the first element stands `skip` lanes inside an aligned vector, the rest of that comes
+    first. It and what is left in the end are one piece of code.
+
+    What the head leaves out lies in front of it: a load of elements that a store left out would wait for that store.
+    """
+    a, lanes = f.a, body.lanes
+    step, zero_lanes = lanes * interleave, V("0", I64)
+    lower, upper = bounds
+    part, main, loop = a.fresh_label("vector.part"), a.fresh_label("vector.main"), a.fresh_label("vector.loop")
+    rest, after = a.fresh_label("vector.rest"), a.fresh_label("vector.end")
+    first = a.sub(lower, skip)
+    begin, start = a.add(first, V(str(lanes), I64)), a.block
+    a.condbr(a.icmp("ne", skip, zero_lanes), part, main)
+
+    a.label(part)
+    at = a.phi([(first, start)])
+    stop = a.phi([(begin, start)])
+    skipped = a.phi([(skip, start)])
+    is_head = a.phi([(V("true", "i1"), start)])
+    left = a.sub(stop, at)
+    if interleave > 1:
+        left = a.int_intrinsic("umin", left, V(str(lanes), I64))
+    body.emit(at, tail_mask(f, left, lanes, skipped), level)
+    if interleave > 1:
+        following, over = a.add(at, V(str(lanes), I64)), a.fresh_label("vector.over")
+        for phi, value in ((at, following), (stop, stop), (skipped, zero_lanes), (is_head, is_head)):
+            a.add_incoming(phi, value, a.block)
+        a.condbr(a.icmp("slt", following, stop), part, over)
+        a.label(over)
+    a.condbr(is_head, main, after)
+    head = a.block
+
+    a.label(main)
+    whole_from = a.phi([(lower, start), (begin, head)])
+    whole = a.and_(a.sub(upper, whole_from), V(str(-step), I64))
+    end = a.add(whole_from, whole)
+    a.condbr(a.icmp("ne", whole, zero_lanes), loop, rest)
+    a.label(loop)
+    first = a.phi([(whole_from, main)])
+    body.widen(step)
+    body.emit(first, None, level)
+    body.widen(lanes)
+    following = a.add(first, V(str(step), I64))
+    a.add_incoming(first, following, a.block)
+    a.condbr(a.icmp("slt", following, end), loop, rest)
+
+    a.label(rest)
+    for phi, value in ((at, end), (stop, upper), (skipped, zero_lanes), (is_head, V("false", "i1"))):
+        a.add_incoming(phi, value, rest)
+    a.condbr(a.icmp("slt", end, upper), part, after)
     a.label(after)
 
 

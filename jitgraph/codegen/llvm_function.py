@@ -101,6 +101,8 @@ class FunctionEmitter:
         self.depths: dict[str, int] = {}
         self.buffers: dict[str, Memory] = {}
         self.swaps = swaps or {}
+        #: Row buffers from the heap that are made in front of all loops.
+        self.rows: list[V] = []
         self.entry_lines: list[str] = []
         self.entry_memo: dict[Any, V] = {}
         self.levels: list[Level] = [Level(1, [], self.swaps.get(0, frozenset()))]
@@ -225,6 +227,11 @@ class FunctionEmitter:
             found = self.in_entry(lambda: a.load(a.gep(table, 8 * TABLE.index(name), "i8"), "ptr", align=8))
             self.entry_memo[name] = found
         return found
+
+    def table_field(self, offset: int, ty: str) -> V:
+        """What stands `offset` bytes into the table, now: threads may change it between two calls."""
+        a, table = self.a, self.context_field(CONTEXT_TABLE)
+        return a.load(a.gep(table, offset, "i8"), ty, align=8)
 
     def _redirected(self, lines: list[str], splats: dict[tuple[str, int], V], make: Callable[[], V]) -> V:
         a = self.a

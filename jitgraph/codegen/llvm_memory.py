@@ -16,13 +16,11 @@ from jitgraph import dtypes
 from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_RESULT, Status
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, FunctionEmitter, Memory, memory_type
-from jitgraph.codegen.loops import Alloc, Buffer, Free, Load, Store, Swap
+from jitgraph.codegen.loops import STACK_BYTES, Alloc, Buffer, Free, Load, Store, Swap
 from jitgraph.ir.dims import DimLike, split_linear
 
 #: Arguments may lie anywhere. It costs nothing: no instruction for whole vectors asks for the alignment of an element.
 ALIGN = 1
-#: Row buffers up to this size stand on the stack.
-STACK_BYTES = 16 << 10
 
 
 class Access(NamedTuple):
@@ -281,7 +279,7 @@ def emit_alloc(f: FunctionEmitter, s: Alloc) -> None:
     a, buffer = f.a, s.buffer
     if s.scope == "scratch":
         depth = f.depth_of(s.offset)
-        pointer = f.remember(("scratch", buffer.name), depth, lambda: a.gep(f.module.scratch, f.dim(s.offset), "i8"))
+        pointer = f.remember(("scratch", buffer.name), depth, lambda: _scratch(f, s))
         set_buffer(f, buffer, pointer, depth)
         return
     if s.scope == "result":
@@ -306,7 +304,25 @@ def emit_alloc(f: FunctionEmitter, s: Alloc) -> None:
     depth = f.depth_of(size) if s.scope == "row" else f.depth
     pointer = f.remember(("row", buffer.name), depth, call) if depth < f.depth else call()
     check_memory(f, pointer)
+    if s.scope == "row" and min(depth, f.depth) == 0:
+        f.rows.append(pointer)
     set_buffer(f, buffer, pointer, min(depth, f.depth))
+
+
+def free_rows(f: FunctionEmitter) -> None:
+    """Give back the memory of the function's row buffers that are not on its stack."""
+    for pointer in f.rows:
+        f.a.call_pointer_void(f.module.heap_function("free"), [f.table_function("free"), CONTEXT, pointer])
+
+
+def _scratch(f: FunctionEmitter, s: Alloc) -> V:
+    """The address that the memory plan gives."""
+    a = f.a
+    host = f.base(s.host) if s.host else None
+    if host is not None and s.fits == 1:
+        return host
+    pointer = a.gep(f.module.scratch, f.dim(s.offset), "i8")
+    return pointer if host is None else a.select(a.icmp("ne", f.dim(s.fits), V("0", I64)), host, pointer)
 
 
 def check_memory(f: FunctionEmitter, pointer: V) -> None:

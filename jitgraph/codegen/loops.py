@@ -14,7 +14,7 @@ Invariants, checked by `verify`:
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from jitgraph import dtypes
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Site
 from jitgraph.records import dataclass, field
+from jitgraph.source import SourceLoc
+
+if TYPE_CHECKING:
+    from jitgraph.codegen.memory import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,17 +248,26 @@ class Reduce:
     lanes: int = 0
 
 
+#: Row buffers up to this size lie on the stack.
+STACK_BYTES = 16 << 10
+
+
 @dataclass(slots=True)
 class Alloc:
     """Give `buffer` memory: "scratch" at the byte `offset` of the arena that `prepare` sized, "row" in fixed-size
-    stack memory if small and constant, else like heap; "heap" from the context, freed after the call or by `Free`;
+    stack memory if small and constant, else like heap until the kernel returns; "heap" from the context, freed after the call or by `Free`;
     "result" for result slot `slot` whose size is known only now.
+
+    Attributes:
+        host: the result buffer at whose address scratch lies instead, if `fits` is 1 (else it is 0).
     """
 
     buffer: Buffer
     scope: Literal["scratch", "row", "heap", "result"]
     offset: DimLike = 0
     slot: int = -1
+    host: str = ""
+    fits: DimLike = 1
 
 
 @dataclass(slots=True)
@@ -281,15 +294,30 @@ class Check:
     values: tuple[Operand, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A call may be made in pieces, in any order and at the same time: the last two of its symbols are the bounds of a
+    range.
+
+    Attributes:
+        unit: pieces begin at multiples of it behind the lower bound.
+        cost: work of the whole range, in picoseconds, about.
+    """
+
+    unit: int
+    cost: DimLike
+
+
 @dataclass(slots=True)
 class CallKernel:
-    """Call another function of the program; arguments match its parameters."""
+    """Call another function of the program; arguments match its parameters. With `split`, in threads where it pays."""
 
     name: str
     buffers: tuple[Buffer, ...]
     symbols: tuple[DimLike, ...]
     scalars: tuple[Operand, ...]
     results: tuple[Var, ...] = ()
+    split: Split | None = None
 
 
 @dataclass(slots=True)
@@ -378,6 +406,15 @@ class Function:
     origin: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a buffer was made for: the user's name of the value ("" without one), the graph op and its place."""
+
+    value: str
+    op: str
+    loc: SourceLoc | None
+
+
 @dataclass(slots=True)
 class EntryBuffer:
     """A buffer of the entry that comes from outside: argument or result slot `slot`; strides that are run-time symbols
@@ -400,7 +437,10 @@ class Program:
         dims: (symbol, argument slot, axis) for each size that `prepare` reads; in the order of the `dims` array.
         guards: relations over `dims` that `prepare` tests: (relation, left, right).
         result_dims: for each result slot that is an array with a size known before the run: its shape; None for others.
-        scratch_bytes: size of the arena, a dim over `dims`.
+        scratch_bytes: size of the arena, a dim over `dims` and `sizes`.
+        sizes: symbols with their values over `dims` and those before: what the memory plan computes once a call.
+        memory: the memory plan.
+        origins: what buffers of the entry were made for, by name.
         sites: what checks and host calls name.
         tables: small constant arrays that the entry reads (C order), by the buffer that names them.
         fast_math: LLVM's fast-math flags for all floating-point instructions.
@@ -424,3 +464,6 @@ class Program:
     lines: dict[str, int] = field(default_factory=dict)
     inlined: list[Function] = field(default_factory=list)
     notes: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    sizes: list[tuple[str, DimLike]] = field(default_factory=list)
+    memory: Plan | None = None
+    origins: dict[str, Origin] = field(default_factory=dict)

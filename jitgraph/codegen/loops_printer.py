@@ -90,6 +90,7 @@ def _entry(p: Program) -> str:
     for slot, shape in enumerate(p.result_dims):
         if shape is not None:
             lines.append(f"  result {slot}: [{', '.join(map(str, shape))}]")
+    lines += [f"  {name} = {value}" for name, value in p.sizes]
     if p.scratch_bytes != 0:
         lines.append(f"  scratch: {p.scratch_bytes} bytes")
     if p.fast_math:
@@ -215,7 +216,7 @@ def _simple(s: Stmt) -> str:
         imag = f", {_operand(s.imag)}" if s.imag is not None else ""
         return f"store {_element(s.buffer, s.index)} = {_operand(s.value)}{imag}"
     if isinstance(s, Alloc):
-        where = f" {s.slot}" if s.scope == "result" else f" at {s.offset}" if s.scope == "scratch" else ""
+        where = f" {s.slot}" if s.scope == "result" else _place(s) if s.scope == "scratch" else ""
         return f"alloc {_typed_buffer(s.buffer)} {s.scope}{where}"
     if isinstance(s, Free):
         return f"free {s.buffer.name}"
@@ -226,7 +227,8 @@ def _simple(s: Stmt) -> str:
     if isinstance(s, CallKernel):
         arguments = [b.name for b in s.buffers] + [_operand(x) for x in s.scalars]
         results = f"{', '.join(map(_typed, s.results))} = " if s.results else ""
-        return f"{results}call {s.name}({', '.join(arguments)}; {_dims(s.symbols)})"
+        split = "" if s.split is None else f" in pieces of {s.split.unit}, work {s.split.cost}"
+        return f"{results}call {s.name}({', '.join(arguments)}; {_dims(s.symbols)}){split}"
     if isinstance(s, Library):
         result = f"{_typed(s.result)} = " if s.result is not None else ""
         return f"{result}library {s.name}({', '.join(map(_argument, s.args))})"
@@ -243,6 +245,13 @@ def _simple(s: Stmt) -> str:
         mark = f" numpy {_operand(s.is_numpy)}" if s.is_numpy is not None else ""
         return f"result {s.slot} = {_operand(s.value)}{mark}"
     raise TypeError(f"no statement: {type(s).__name__}")
+
+
+def _place(s: Alloc) -> str:
+    """Where scratch lies."""
+    if s.host and s.fits == 1:
+        return f" in {s.host}"
+    return f" in {s.host} if {s.fits}, else at {s.offset}" if s.host else f" at {s.offset}"
 
 
 def _argument(x: Operand | Address | DimLike) -> str:

@@ -123,6 +123,9 @@ class _Verifier:
     def entry(self, p: Program) -> None:
         known = {symbol for symbol, _, _ in p.dims}
         self.symbols |= known
+        for name, value in p.sizes:
+            self.dims(value)
+            self.symbols.add(name)
         for _, left, right in p.guards:
             self.dims(left, right)
         self.dims(p.scratch_bytes, *(d for shape in p.result_dims for d in shape or ()))
@@ -363,7 +366,9 @@ class _Verifier:
     def outside(self, s: Stmt) -> None:
         """Statements that vector loops may not hold."""
         if isinstance(s, Alloc):
-            self.dims(*s.buffer.shape, *s.buffer.strides, s.offset)
+            self.dims(*s.buffer.shape, *s.buffer.strides, s.offset, s.fits)
+            if s.host and s.host not in self.buffers:
+                self.fail(6, f"{s.buffer.name} lies in {s.host}, which has no memory")
             if s.scope == "result":
                 self.slot(s.slot)
             self.buffers[s.buffer.name] = s.buffer.dtype
@@ -424,6 +429,10 @@ class _Verifier:
         )
         if given != wanted:
             self.fail(6, f"arguments do not match the parameters of {s.name}")
+        if s.split is not None:
+            self.dims(s.split.cost)
+            if s.split.unit < 1 or len(s.symbols) < 2 or s.results:
+                self.fail(6, f"{s.name} cannot be called in pieces")
         for v in s.results:
             self.assign(v)
 

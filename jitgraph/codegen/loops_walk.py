@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import (
+    Address,
     Alloc,
     Bind,
+    Buffer,
     CallKernel,
     Check,
     Const,
@@ -48,6 +50,20 @@ def walk(body: list[Stmt]) -> Iterator[Stmt]:
         yield s
         for inner in bodies(s):
             yield from walk(inner)
+
+
+def names_of(stmt: Stmt) -> Iterator[str]:
+    """Names of the buffers that a statement itself reads or writes."""
+    if isinstance(stmt, (Load, Store)):
+        yield stmt.buffer.name
+    elif isinstance(stmt, CallKernel):
+        yield from (b.name for b in stmt.buffers)
+    elif isinstance(stmt, Library):
+        yield from (a.buffer.name for a in stmt.args if isinstance(a, Address))
+    elif isinstance(stmt, Host):
+        yield from (b.name for b in (*stmt.inputs, *stmt.outputs) if isinstance(b, Buffer))
+    elif isinstance(stmt, Swap):
+        yield from (stmt.a.name, stmt.b.name)
 
 
 @dataclass(slots=True)
@@ -191,5 +207,6 @@ def called(function: Function) -> Iterator[str]:
 
 
 __all__ = [
-    "Alloc", "Library", "Summary", "bodies", "called", "has_swaps", "hosts", "summarize", "swapped", "varying", "walk",
+    "Alloc", "Library", "Summary", "bodies", "called", "has_swaps", "hosts", "names_of", "summarize", "swapped",
+    "varying", "walk",
 ]  # fmt: skip

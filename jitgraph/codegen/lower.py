@@ -21,6 +21,7 @@ from jitgraph.codegen.loops import (
     Buffer,
     EntryBuffer,
     Function,
+    Origin,
     Pair,
     Program,
     SetResult,
@@ -55,7 +56,10 @@ def lower(graph: Graph, optimise: Callable[[Program, Facts], Program] | None = N
     program = Lowering(graph).program()
     if optimise is not None:
         program = optimise(program, graph.facts)
-    program.scratch_bytes = plan_memory(program.entry, [name for name, _, _ in program.dims], graph.facts)
+    results = [e.buffer for e in program.entry_buffers if e.source == "result"]
+    known = [name for name, _, _ in program.dims]
+    program.memory = plan_memory(program.entry, known, graph.facts, results, program.kernels)
+    program.scratch_bytes, program.sizes = program.memory.bytes, program.memory.sizes
     return program
 
 
@@ -68,6 +72,8 @@ class Lowering:
         orders: for each buffer by name, its axes from the outermost in memory to the innermost.
         targets: values that are computed in the memory of a result slot.
         lines: the user's lines of loops, by index.
+        op: the one at hand.
+        origins: what buffers are made for.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -82,6 +88,8 @@ class Lowering:
         self.entry_scalars: list[tuple[Var | Pair, int]] = []
         self.names: set[str] = set()
         self.lines: dict[str, int] = {}
+        self.op: Op | None = None
+        self.origins: dict[str, Origin] = {}
         self.results: dict[int, Buffer] = {}
         self.known = {s.name for s in graph.symbols.values() if s.origin == "arg"}
         self.returned = graph.body.terminator
@@ -111,6 +119,7 @@ class Lowering:
             tables=[(b, np.ascontiguousarray(op.attrs["value"])) for op, b in self.tables.items()],
             fast_math=g.fast_math,
             lines=self.lines,
+            origins=self.origins,
         )
 
     # ---------------------------------------------------------------------------------------------------------- memory
@@ -152,6 +161,12 @@ class Lowering:
             self.unique(f"{name}{len(self.orders)}"), dtype, shape, dense_strides(shape, order, dtype.itemsize)
         )
         self.orders[buffer.name] = tuple(order)
+        op = self.op
+        if op is not None:
+            k = next((k for k, r in enumerate(op.results) if r.type.shape == shape), 0)
+            inner = op.regions[0].terminator.operands[k].producer if op.name == "kernel" else op
+            named = op.results[k].name if op.results else ""
+            self.origins[buffer.name] = Origin(named, inner.name if inner is not None else op.name, op.loc)
         return buffer
 
     def temporary(self, dtype: np.dtype, shape: Shape, order: Sequence[int]) -> Buffer:
@@ -285,6 +300,7 @@ class Lowering:
         for op, following in zip(ops, [*ops[1:], None], strict=True):
             if op is done:
                 continue
+            self.op = op
             handler = _HANDLERS.get(op.name)
             if op.name == "kernel":
                 places = _region_places(self, op)

@@ -66,7 +66,8 @@ class Frame:
         return Var(f"v{self.count}", dtype)
 
     def scalar_var(self, dtype: np.dtype) -> Var | Pair:
-        """Names for a scalar: of a complex one for both parts."""
+        """Names for a scalar, which is native: of a complex one for both parts."""
+        dtype = dtypes.native(dtype)
         part = dtypes.part_of(dtype)
         return Pair(self.var(part), self.var(part)) if part != dtype else self.var(dtype)
 

@@ -297,6 +297,8 @@ def free_symbols(body: Iterable[Stmt], buffers: Iterable[Buffer], results: Itera
             elif isinstance(s, CallKernel):
                 for d in s.symbols:
                     dim(d)
+                if s.split is not None:
+                    dim(s.split.cost)
             elif isinstance(s, Host):
                 for d in s.offsets:
                     dim(d)

@@ -243,6 +243,12 @@ def _single_atom(d: Dim) -> Atom | None:
     return None
 
 
+def parts_of(d: DimLike, op: str) -> tuple[DimLike, ...]:
+    """The arguments of a dim that is one `min` or `max`; () of any other."""
+    atom = _single_atom(d) if isinstance(d, Dim) else None
+    return tuple(a for a in atom.args if not isinstance(a, str)) if atom is not None and atom.op == op else ()
+
+
 def as_symbol(d: DimLike) -> str | None:
     """The symbol's name if `d` is just one symbol."""
     atom = _single_atom(d) if isinstance(d, Dim) else None

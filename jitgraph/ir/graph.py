@@ -12,10 +12,10 @@ Invariants, checked by `ir.verifier`:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from jitgraph.ir.dims import DimLike, Facts
+from jitgraph.ir.dims import DimLike, Facts, evaluate
 from jitgraph.ir.types import TensorType
 from jitgraph.records import dataclass, field
 from jitgraph.source import SourceLoc
@@ -211,6 +211,13 @@ class Guard:
     left: DimLike
     right: DimLike
     loc: SourceLoc | None = field(default=None, compare=False)
+
+    def holds(self, env: Mapping[str, int]) -> bool:
+        """Whether the relation holds for these sizes."""
+        left, right = evaluate(self.left, env), evaluate(self.right, env)
+        if self.relation in ("==", "!="):
+            return (left == right) == (self.relation == "==")
+        return (left < right) == (self.relation == "<")
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"

@@ -10,12 +10,14 @@ import ctypes
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import llvmlite.binding as llvm
 
 from jitgraph.errors import InternalError
 from jitgraph.target import Target, host
 
+_T = TypeVar("_T")
 _lock = threading.Lock()
 _started = False
 _local = threading.local()
@@ -65,14 +67,25 @@ def _parse(text: str, *, verify: bool) -> llvm.ModuleRef:
     return module
 
 
-def compile_object(text: str, target: Target | None = None, *, opt: int = 2, verify: bool = False) -> bytes:
-    """Object code of LLVM IR `text`. No mid-level passes run: the text is written as it should be.
+def compile_object(
+    text: str, target: Target | None = None, *, opt: int = 2, verify: bool = False, passes: Sequence[str] = ()
+) -> bytes:
+    """Object code of LLVM IR `text`.
+
+    Args:
+        passes: LLVM's mid-level passes to run, as llvmlite names them. Kernels need none: their text is as it should be.
 
     Raises:
         InternalError: LLVM refuses the text.
     """
     machine = _machine(target or host(), opt)
-    return bytes(machine.emit_object(_parse(text, verify=verify)))
+    module = _parse(text, verify=verify)
+    if passes:
+        manager = llvm.create_new_module_pass_manager()
+        for name in passes:
+            getattr(manager, f"add_{name}_pass")()
+        manager.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+    return bytes(machine.emit_object(module))
 
 
 def assembly_of(text: str, target: Target | None = None, *, opt: int = 2) -> str:
@@ -94,7 +107,7 @@ def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
         if known is not None:
             return known
         if _jit is None:
-            _jit = llvm.create_lljit_compiler()
+            _jit = _immortal(llvm.create_lljit_compiler())
         library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
         for name in names:
             library.export_symbol(name)
@@ -102,10 +115,16 @@ def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
             tracker = library.link(_jit, f"jitgraph.{next(_numbers)}")
         except RuntimeError as e:
             raise InternalError(f"generated code does not link: {e}") from e
-        _libraries.append(tracker)
+        _libraries.append(_immortal(tracker))
         addresses = {name: int(tracker[name]) for name in names}
         _loaded[code, tuple(names)] = addresses
         return addresses
+
+
+def _immortal(x: _T) -> _T:
+    """x, which outlives the interpreter: arrays that die at its end still call the code that takes their memory."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
+    return x
 
 
 def function(address: int, *argument_types: type, hold_gil: bool = False) -> Callable[..., int]:

@@ -10,10 +10,9 @@ import builtins
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from typing import Any
-from weakref import WeakValueDictionary, finalize, ref
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -21,16 +20,12 @@ from jitgraph import dtypes, errors
 from jitgraph.abi import (
     CONTEXT_BYTES,
     CONTEXT_ERROR_VALUES,
-    CONTEXT_HAS_SPARES,
     CONTEXT_HEAP,
     CONTEXT_HOST,
     CONTEXT_RESULT,
-    CONTEXT_SPARES,
     CONTEXT_TABLE,
-    HEAP_BYTES,
     HEAP_NEXT,
     HEAP_RAW,
-    HEAP_SPARES,
     SLOT_BYTES,
     HostOperand,
     Interface,
@@ -38,7 +33,9 @@ from jitgraph.abi import (
     Status,
 )
 from jitgraph.ir.graph import Site
-from jitgraph.runtime import engine, table
+from jitgraph.runtime import engine, table, threads
+from jitgraph.runtime.pool import pool as memory
+from jitgraph.runtime.pool import recipe
 
 EXPORTS = ("entry", "prepare")
 _FORMATS = {
@@ -64,11 +61,6 @@ def _struct(name: str, padding: int = 0) -> struct.Struct:
 
 
 _ZERO = bytes(8)
-#: Arenas are kept for later calls, of any function, and spare blocks of heaps for those of their frame: fresh memory
-#: costs a page fault for every 4096 bytes.
-_KEPT_BYTES = 32 << 20
-_KEPT_ARENAS = 4
-_arenas: list[np.ndarray] = []
 
 
 class Deoptimise(Exception):  # noqa: N818  # not an error: the call is to be run in plain Python
@@ -104,71 +96,42 @@ class Frame:
         self.slots_address = ctypes.addressof(self.slots)
         self.slots_view = memoryview(self.slots).cast("B")
         self.args = b""
-        self.scratch: np.ndarray | None = None
+        self.scratch = 0
         self.made: list[Any] = []
         self.pending: BaseException | None = None
         #: Results of host calls that said their sizes and are not fetched yet, by site.
         self.waiting: dict[int, tuple[Any, ...]] = {}
         _frames[self.address] = self
 
-    def arena(self, size: int) -> int:
-        """The address of `size` bytes, 64-byte aligned."""
-        scratch: np.ndarray | None = None
-        with suppress(IndexError):
-            scratch = _arenas.pop()
-        if scratch is None or scratch.nbytes < size + 64:
-            scratch = np.empty(size + 64, np.uint8)
-        self.scratch = scratch
-        address: int = (scratch.__array_interface__["data"][0] + 63) & -64
+    def arena(self, size: int, arguments: int) -> int:
+        """The address of `size` bytes, 64-byte aligned.
+
+        Raises:
+            MemoryError: there are none.
+        """
+        address = memory().alloc(size, self.args, arguments)
+        if address is None:
+            self.done(_executable(self).pool)
+            raise MemoryError("no memory for intermediate results")
+        self.scratch = address
         return address
 
     def done(self, pool: list[Frame]) -> None:
         """Give back what only this call needed, and the frame itself."""
+        self.reset()
+        pool.append(self)
+
+    def reset(self) -> None:
+        """Give back what only this call needed."""
         self.made = []
         self.args = b""
         if self.context[CONTEXT_HEAP // 8]:
             release(self.context)
-        if self.context[CONTEXT_HAS_SPARES // 8]:
-            self.keep_spares()
         if self.waiting:
             self.waiting.clear()
-        if self.scratch is not None:
-            if self.scratch.nbytes <= _KEPT_BYTES and len(_arenas) < _KEPT_ARENAS:
-                _arenas.append(self.scratch)
-            self.scratch = None
-        pool.append(self)
-
-    def keep_spares(self) -> None:
-        """Leave the heap's spare blocks to the next call, as long as all frames together keep little."""
-        known = self.address in _kept
-        total = sum(ctypes.c_int64.from_address(block + HEAP_BYTES).value for block in spares(self.context))
-        others = sum(size for address, size in list(_kept.items()) if address != self.address)
-        if total + others > _KEPT_BYTES:
-            release_spares(self.context)
-        else:
-            _kept[self.address] = total
-            if not known:
-                finalize(self, release_spares, self.context).atexit = False
-
-
-#: Bytes of the spare blocks that frames keep between calls, by the address of their context.
-_kept: dict[int, int] = {}
-
-
-def spares(context: ctypes.Array[ctypes.c_int64]) -> list[int]:
-    """The heap's spare blocks."""
-    first = CONTEXT_SPARES // 8
-    return [block for block in context[first : first + HEAP_SPARES] if block]
-
-
-def release_spares(context: ctypes.Array[ctypes.c_int64]) -> None:
-    """Free the heap's spare blocks."""
-    _kept.pop(ctypes.addressof(context), None)
-    for block in spares(context):
-        table.free(ctypes.c_int64.from_address(block + HEAP_RAW).value)
-    first = CONTEXT_SPARES // 8
-    context[first : first + HEAP_SPARES] = [0] * HEAP_SPARES
-    context[CONTEXT_HAS_SPARES // 8] = 0
+        if self.scratch:
+            memory().free(self.scratch)
+            self.scratch = 0
 
 
 def release(context: ctypes.Array[ctypes.c_int64]) -> int:
@@ -177,7 +140,7 @@ def release(context: ctypes.Array[ctypes.c_int64]) -> int:
     context[CONTEXT_HEAP // 8] = 0
     while block:
         raw, block = (ctypes.c_int64.from_address(block + at).value for at in (HEAP_RAW, HEAP_NEXT))
-        table.free(raw)
+        memory().free(raw)
         count += 1
     return count
 
@@ -194,9 +157,8 @@ _P, _I = ctypes.c_void_p, ctypes.c_int64
 def _result(context: int, slot: int, ndim: int, dims: int) -> int | None:
     """A result whose size only the run knows."""
     frame = _frames[context]
-    shape = list((_I * ndim).from_address(dims)) if ndim else []
     try:
-        array = _executable(frame).empty(slot, shape)
+        array = _executable(frame).empty(slot, dims, frame.args)
     except MemoryError:
         return None
     frame.made[slot] = array
@@ -233,10 +195,21 @@ def _context_fields() -> list[tuple[int, int]]:
     if not _context:
         _context.extend((offset, ctypes.cast(callback, _P).value or 0) for offset, callback in _CALLBACKS)
         _context.append((CONTEXT_TABLE, ctypes.addressof(table.table())))
+        threads.configure()
     return _context
 
 
 _context: list[tuple[int, int]] = []
+
+
+def _interrupted(context: int, error: BaseException) -> int:
+    """What a signal's handler raised while machine code ran waits until that has returned."""
+    _frames[context].pending = error
+    return int(Status.PYTHON_ERROR)
+
+
+threads.context_fields = _context_fields
+threads.interrupted = _interrupted
 
 
 # --- arrays as slots ------------------------------------------------------------------------------------------------
@@ -316,12 +289,14 @@ class Executable:
         self._kinds = kinds
         self._only_arrays = all(kind is None for kind in kinds)
         self._dtypes = [dtypes.from_short_name(r.dtype) for r in interface.results]
-        self._makers = [_maker(r, d) for r, d in zip(interface.results, self._dtypes, strict=True)]
-        self._plan: list[tuple[int, int, int, Callable[[list[int]], np.ndarray]]] = []
+        self._recipes = [recipe(d, r.order) for d, r in zip(self._dtypes, interface.results, strict=True)]
+        self._array = memory().array
+        #: (place of the slot, place of the sizes, recipe) of each result that is made before the run.
+        self._plan: list[tuple[int, int, int]] = []
         at = 0
-        for slot, (r, make) in enumerate(zip(interface.results, self._makers, strict=True)):
+        for slot, r in enumerate(interface.results):
             if r.sized and r.kind == "array":
-                self._plan.append((slot * SLOT_BYTES, at, at + len(r.order), make))
+                self._plan.append((slot * SLOT_BYTES, 8 * at, ctypes.addressof(self._recipes[slot])))
                 at += len(r.order)
         self.result_dim_count = at
         self._boxes = [(slot, _box(r)) for slot, r in enumerate(interface.results) if r.kind != "array"]
@@ -351,9 +326,9 @@ class Executable:
             frame.done(self.pool)
             return None
         made: list[Any] = []
-        dims, view = frame.result_dims, frame.slots_view
-        for place, start, stop, make in self._plan:
-            array = make(dims[start:stop])
+        dims, view, new, count = frame.result_dims_address, frame.slots_view, self._array, self.interface.arguments
+        for place, at, plan in self._plan:
+            array = new(plan, dims + at, packed, count)
             view[place : place + SLOT_BYTES] = array_slot(array)
             made.append(array)
         if not self._simple:
@@ -369,12 +344,13 @@ class Executable:
             Exception: what the check that failed says, at the user's line; what a host function raised.
         """
         size = frame.size.value
-        status = self._entry(
-            frame.address, frame.args, frame.slots_address, frame.dims_address, frame.arena(size) if size else 0
-        )
+        scratch = frame.arena(size, self.interface.arguments) if size else 0
+        status = self._entry(frame.address, frame.args, frame.slots_address, frame.dims_address, scratch)
         results = frame.made
         if status:
-            raise self._failure(status, frame)
+            error = self.failure(status, frame)
+            frame.done(self.pool)
+            raise error
         if not self._simple:
             for slot, box in self._boxes:
                 results[slot] = box(frame.slots_view, slot * SLOT_BYTES)
@@ -405,20 +381,24 @@ class Executable:
     def _with_holes(self, arrays: list[Any]) -> list[Any]:
         """`arrays` at the slots whose size is known, None at the others."""
         made: list[Any] = [None] * len(self.interface.results)
-        for (place, _, _, _), array in zip(self._plan, arrays, strict=True):
+        for (place, _, _), array in zip(self._plan, arrays, strict=True):
             made[place // SLOT_BYTES] = array
         return made
 
-    def empty(self, slot: int, shape: list[int]) -> np.ndarray:
-        """A new array for result `slot`."""
-        return self._makers[slot](shape)
+    def empty(self, slot: int, dims: int, args: bytes) -> np.ndarray:
+        """A new array for result `slot`, whose sizes are at the address `dims`."""
+        return self._array(ctypes.addressof(self._recipes[slot]), dims, args, self.interface.arguments if args else 0)
 
-    def _failure(self, status: int, frame: Frame) -> BaseException:
+    def recipe_address(self, slot: int) -> int:
+        """Where the recipe of a result is, for `Pool.array`; it lives as long as the executable."""
+        return ctypes.addressof(self._recipes[slot])
+
+    def failure(self, status: int, frame: Frame) -> BaseException:
+        """What to raise for a status other than OK; the frame may then be used again."""
         site, pending = int(frame.context[0]), frame.pending
         at = CONTEXT_ERROR_VALUES // 8
         raw = list(frame.context[at : at + 4])
         frame.pending = None
-        frame.done(self.pool)
         if status == Status.PYTHON_ERROR and pending is not None:
             return pending
         if status == Status.DEOPTIMISE:
@@ -494,17 +474,6 @@ def _value(bits: int, name: str) -> Any:
     if name == "bool":
         return bool(bits & 1)
     return bits if name != "u64" else bits & (2**64 - 1)
-
-
-def _maker(r: ResultSlot, dtype: np.dtype) -> Callable[[list[int]], np.ndarray]:
-    """A function from a shape to a new array with the axes in the result's order in memory."""
-    order = r.order
-    if order == tuple(range(len(order))):
-        return lambda shape: np.empty(shape, dtype)
-    if order == tuple(reversed(range(len(order)))):
-        return lambda shape: np.empty(shape, dtype, "F")
-    back = [order.index(axis) for axis in range(len(order))]
-    return lambda shape: np.empty([shape[axis] for axis in order], dtype).transpose(back)
 
 
 def _box(r: ResultSlot) -> Callable[[memoryview, int], Any]:

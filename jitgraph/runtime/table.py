@@ -1,7 +1,7 @@
 """The table of C functions that machine code calls: addresses of `abi.TABLE`, in its order.
 
-libm comes from the process. BLAS is NumPy's own OpenBLAS, so that products have NumPy's bits; a NumPy built on another
-BLAS gets callbacks onto `np.dot`, which are slow per call but right.
+libm comes from the process, memory from the pool. BLAS is NumPy's own OpenBLAS, so that products have NumPy's bits; a
+NumPy built on another BLAS gets callbacks onto `np.dot`, which are slow per call but right.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from jitgraph.abi import TABLE
+from jitgraph.abi import NEVER, TABLE, TABLE_BYTES, TABLE_LIMIT
 from jitgraph.errors import InternalError
+from jitgraph.runtime.pool import pool
 
 _I = ctypes.c_int64
 _P = ctypes.c_void_p
@@ -23,28 +24,24 @@ _ROW_MAJOR, _NO_TRANSPOSE, _UPPER = 101, 111, 121
 _keep: list[Any] = []  # callbacks and libraries, for as long as the process lives
 
 
-_free = ctypes.CDLL(None).free
-_free.argtypes, _free.restype = [_P], None
-
-
 @cache
 def table() -> ctypes.Array[ctypes.c_void_p]:
-    """The addresses, one for each name of `abi.TABLE`."""
-    libm, blas = _libm(), _blas_library()
-    addresses = (ctypes.c_void_p * len(TABLE))()
+    """The addresses, one for each name of `abi.TABLE`, then what `threads` fills in: one thread until it does."""
+    libm, blas = _libm(), blas_library()
+    addresses = (ctypes.c_void_p * (TABLE_BYTES // 8))()
+    addresses[TABLE_LIMIT // 8] = NEVER
+    memory = pool()
     for i, name in enumerate(TABLE):
-        addresses[i] = _blas_address(blas, name) if name.startswith("cblas_") else _address(libm, name)
+        if name in ("malloc", "free"):
+            addresses[i] = memory.addresses[f"pool_{name}"]
+        else:
+            addresses[i] = _blas_address(blas, name) if name.startswith("cblas_") else _address(libm, name)
     return addresses
-
-
-def free(address: int) -> None:
-    """Give memory back that machine code has taken with the table's malloc."""
-    _free(address)
 
 
 def blas_name() -> str:
     """Where the BLAS routines come from, for reports."""
-    library = _blas_library()
+    library = blas_library()
     return "np.dot" if library is None else Path(library._name).name
 
 
@@ -64,7 +61,7 @@ def _address(library: ctypes.CDLL, name: str) -> int:
 
 
 @cache
-def _blas_library() -> ctypes.CDLL | None:
+def blas_library() -> ctypes.CDLL | None:
     """NumPy's bundled OpenBLAS, already loaded by it; None if this NumPy was built otherwise."""
     package = Path(np.__file__).parent
     for folder in (package.parent / "numpy.libs", package / ".dylibs", package / ".libs"):

@@ -33,16 +33,16 @@ def place_of(s: Load | Store) -> Place:
 
 
 def dense(b: Buffer) -> bool:
-    """Whether each index in range names an element of its own: strides of C or Fortran order, known in the text."""
-    for axes in (range(len(b.shape) - 1, -1, -1), range(len(b.shape))):
-        expected: DimLike = b.dtype.itemsize
-        for k in axes:
-            if b.strides[k] != expected:
-                break
-            expected = expected * b.shape[k]
-        else:
-            return True
-    return False
+    """Whether each index in range names an element of its own: the axes follow each other gapless, in any order."""
+    expected: DimLike = b.dtype.itemsize
+    left = [k for k, d in enumerate(b.shape) if d != 1]
+    while left:
+        k = next((k for k in reversed(left) if b.strides[k] == expected), None)
+        if k is None:
+            return False
+        left.remove(k)
+        expected = expected * b.shape[k]
+    return True
 
 
 def apart(a: Place, b: Place, facts: Facts) -> bool:

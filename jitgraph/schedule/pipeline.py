@@ -23,6 +23,7 @@ from jitgraph.schedule.join import join
 from jitgraph.schedule.lanes import lanes
 from jitgraph.schedule.operands import operands
 from jitgraph.schedule.overflows import overflows
+from jitgraph.schedule.parallel import parallel
 from jitgraph.schedule.registers import registers
 from jitgraph.schedule.rings import rings
 from jitgraph.schedule.rows import rows
@@ -105,6 +106,7 @@ def stages(p: Program, facts: Facts, core: str = "") -> Iterator[tuple[str, Prog
     for name, apply in PASSES if has_loops(p.entry) else ():
         p = replace(p, entry=apply(p.entry, run), notes=[*run.names.notes])
         yield name, p
+    yield "parallel", replace(parallel(p, run.names), notes=[*run.names.notes])
 
 
 def has_loops(body: list[Stmt]) -> bool:

@@ -33,6 +33,7 @@ from jitgraph.codegen.loops import (
     Part,
     Reduce,
     SetResult,
+    Split,
     Stmt,
     Store,
     Swap,
@@ -249,7 +250,8 @@ def _reduce(s: Reduce, r: Renaming) -> Stmt:
 def _call(s: CallKernel, r: Renaming) -> Stmt:
     buffers, dims = tuple(map(r.buffer, s.buffers)), r.index(s.symbols)
     scalars = tuple(map(r.operand, s.scalars))
-    return CallKernel(s.name, buffers, dims, scalars, tuple(map(r.define, s.results)))
+    split = None if s.split is None else Split(s.split.unit, r.dim(s.split.cost))
+    return CallKernel(s.name, buffers, dims, scalars, tuple(map(r.define, s.results)), split)
 
 
 def _argument(x: Union[Operand, Address, DimLike], r: Renaming) -> Union[Operand, Address, DimLike]:
@@ -419,6 +421,8 @@ def dims_of(s: Stmt) -> Iterator[DimLike]:
         yield from s.buffer.strides
     elif isinstance(s, CallKernel):
         yield from s.symbols
+        if s.split is not None:
+            yield s.split.cost
     elif isinstance(s, Library):
         for x in s.args:
             if isinstance(x, Address):

@@ -26,7 +26,7 @@ def use(b: Buffer) -> Stmt:
 
 
 def plan(body: list[Stmt], facts: Facts | None = None) -> tuple[DimLike, dict[str, Alloc]]:
-    total = plan_memory(body, {"n"}, facts or Facts())
+    total = plan_memory(body, {"n"}, facts or Facts()).bytes
     return total, {s.buffer.name: s for s in walk(body) if isinstance(s, Alloc)}
 
 

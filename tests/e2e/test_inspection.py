@@ -201,9 +201,14 @@ def test_logs(capsys):
         f(V)
         f(V)
     lines = capsys.readouterr().err.strip().split("\n")
-    assert len(lines) == 2
-    assert "none of 0 specialisations fits (float64[1d])" in lines[0]
-    assert lines[1].startswith("jitgraph: compiled ")
+    assert [line.partition(" (ms")[0].partition(": compiled, ")[0] for line in lines] == [
+        "jitgraph: compiled f",
+        f"jitgraph: {f.__wrapped__.__qualname__}(float64[1d])",
+        "jitgraph:   the first call",
+        "jitgraph:   not on disk: the disk cache is switched off",
+        lines[-1],
+    ]
+    assert lines[-1].startswith("jitgraph:   ms: trace ")
 
 
 def run(*args, **env):
@@ -213,15 +218,17 @@ def run(*args, **env):
 
 def test_the_command_line(tmp_path):
     env = {"JITGRAPH_CACHE_DIR": str(tmp_path)}
-    assert run("cache", "info", **env).stdout.startswith(f"{tmp_path}: 0 entries, 0 of ")
+    assert "entries      0 of 0 functions" in run("cache", "info", **env).stdout
     assert run("cache", "ls", **env).stdout == ""
+    jg.jit(np.cos)(V)  # with what the runtime makes for itself
     with config.override(cache_dir=str(tmp_path), cache=True):
         for k in (1, 2):
             jg.jit(lambda x, k=k: x * 0.125 - k)(V)
-    assert ": 2 entries" in run("cache", "info", **env).stdout
+    assert "entries      2 of 1 functions" in run("cache", "info", **env).stdout
     assert len(run("cache", "ls", **env).stdout.strip().split("\n")) == 2
     next(tmp_path.glob("*/*.jgo")).write_bytes(b"damaged")
-    assert run("cache", "verify", **env).stdout == "1 good, 1 damaged and removed\n"
+    done = run("cache", "verify", **env)
+    assert (done.returncode, done.stdout) == (1, "1 good, 1 damaged and removed\n")
     assert run("cache", "clear", **env).stdout == "1 entries removed\n"
     settings = run("config", **env, JITGRAPH_LOG="miss").stdout
     assert f"cache_dir = {str(tmp_path)!r}  # JITGRAPH_CACHE_DIR: " in settings

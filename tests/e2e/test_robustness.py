@@ -164,7 +164,7 @@ def program(tmp_path, package_copy):
 def test_damaged_and_foreign_cache_files_are_misses(program):
     folder, run = program
     assert (run(), run()) == (0, 2)
-    files = {p: p.read_bytes() for p in folder.glob("*/*.jgo")}
+    files = {p: p.read_bytes() for p in folder.glob("*/*.jgo") if "jitgraph-" not in p.name}  # not our own code
     first, second = files
     damages = {
         "empty": lambda b: b"",

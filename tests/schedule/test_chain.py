@@ -111,6 +111,7 @@ def loops(f: Callable[..., Any]) -> str:
     return jg.jit(f).inspect_ir(RNG.standard_normal((40, 30)), stage="loops")
 
 
+@pytest.mark.usefixtures("whole_loops")
 def test_a_chain_is_one_kernel_and_its_arrays_are_rings() -> None:
     text = loops(diffusion)
     assert re.findall(r"call (\w+)", text) == ["k0_k2"]
@@ -122,6 +123,7 @@ def inner(u: np.ndarray) -> Any:
     return v[1:, 1:] * v[:-1, 1:]
 
 
+@pytest.mark.usefixtures("whole_loops")
 def test_the_second_kernel_runs_a_row_behind_the_first() -> None:
     kernel = loops(inner).split("program")[0]
     names: dict[str, str] = {}

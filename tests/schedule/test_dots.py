@@ -376,6 +376,7 @@ def triangle(A: np.ndarray) -> None:
             A[i, j] = 1.0 - A[i, :j] @ A[:j, j]
 
 
+@pytest.mark.usefixtures("whole_loops")
 @pytest.mark.parametrize("core", ["skylakex"], indirect=True)
 def test_rows_side_by_side_share_loads(core: str) -> None:
     del core
@@ -456,6 +457,7 @@ def test_indices_from_the_end_and_errors_of_a_gather() -> None:
         jitted(starts, cols, values, x[:0])
 
 
+@pytest.mark.usefixtures("whole_loops")
 @pytest.mark.parametrize("name", ["lu", "gram_schmidt"])
 def test_turns_with_products_run_over_lanes(name: str) -> None:
     if not dot_core.core():

@@ -122,6 +122,7 @@ def test_results_are_numpys(program: tuple[Any, ...], size: int | None) -> None:
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.usefixtures("whole_loops")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0].__name__)
 def test_nests(program: tuple[Any, ...]) -> None:
     plain, arguments, there, absent = program

@@ -1,0 +1,1 @@
+"""Calls without Python: the native dispatcher, its callable type, and the records between them and specialisations."""

@@ -1,0 +1,51 @@
+"""The machine code of the native dispatcher in this process: from the disk cache, or compiled."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+
+from jitgraph.native import language, layout, table
+from jitgraph.native.records import VERSION
+from jitgraph.runtime import engine, prebuilt
+
+EXPORT = "jg_vectorcall"
+#: Passes that put variables into registers, in the order in which they run.
+_PASSES = ("sroa", "simplify_cfg")
+
+
+def text_of(triple: str, block_offset: int) -> str:
+    """The LLVM IR of the dispatcher for this interpreter and NumPy, and an object whose own word is at `block_offset`.
+
+    Raises:
+        OSError: its source is not at hand.
+    """
+    from jitgraph.native import vectorcall
+
+    offsets = {**layout.offsets(), "block": block_offset}
+    head = f'; jitgraph dispatcher {VERSION}\ntarget triple = "{triple}"\n\n'
+    return head + language.compile_functions(vectorcall, offsets, table.NUMBERS)
+
+
+def _made_of(block_offset: int) -> str:
+    """What the code depends on besides the triple."""
+    offsets = ",".join(f"{name}={at}" for name, at in sorted(layout.offsets().items()))
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"dispatcher {VERSION}; CPython {version}; block={block_offset},{offsets}; {' '.join(table.NUMBERS)}"
+
+
+@cache
+def vectorcall_address(block_offset: int) -> int:
+    """The address of the native vectorcall.
+
+    Raises:
+        OSError: it is not in the disk cache, and its source is not at hand.
+    """
+    code = prebuilt.object_code(
+        "jitgraph.dispatcher",
+        lambda triple: text_of(triple, block_offset),
+        made_of=_made_of(block_offset),
+        passes=_PASSES,
+        opt=1,
+    )
+    return engine.load(code, (EXPORT,))[EXPORT]

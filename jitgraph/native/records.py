@@ -1,0 +1,263 @@
+"""Layouts of the data that the native dispatcher reads: numbers of 64-bit words, and the kinds that stand in them.
+
+Python fills these records (`entries.py`), machine code reads them (`vectorcall.py`); both take the numbers from here.
+
+    block      one for each jitted function: the head of a chain of entries
+    entry      one specialisation: arrays of the records below, and where the machine code is
+    frame      what one running call needs: context, sizes, result slots; in a list of free ones of the entry
+    state      the native stack of a call: items, places, argument slots, results
+Items are Python objects: the arguments in order (keywords behind), what containers expand to, hidden arguments. The caller holds
+the arguments; the state owns a reference to everything else.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+#: Changes with anything that stored machine code depends on and no other part of its key says.
+VERSION = 1
+#: What `jg_vectorcall` answers inside where no entry serves: an address that no object has.
+MISS = 1
+
+MAX_ITEMS = 96
+MAX_PLACES = 48
+MAX_SLOTS = 64
+MAX_RESULTS = 64
+#: Deepest stack of a result template: all leaves of a tree may wait.
+MAX_VALUES = 96
+MAX_NDIM = 64
+#: A call on arrays of so few bytes in all keeps the GIL, where an entry decides by size.
+SHORT_BYTES = 8 << 10
+
+
+class Block(IntEnum):
+    HEAD = 0
+    SLOW = 1  # callable: serves what no entry does
+    TABLE = 2
+    HITS = 3
+    RUNNING = 4  # calls inside; entries that were unlinked are kept meanwhile
+    WORDS = 5
+
+
+class Entry(IntEnum):
+    NEXT = 0
+    DEAD = 1  # unlinked
+    NARGS = 2  # keywords included
+    NKW = 3
+    NAMES = 4  # NKW strings
+    EXPANSIONS = 5
+    EXPANSION_AT = 6
+    LEAVES = 7  # of the arguments
+    LEAF_AT = 8
+    HIDDEN = 9  # leaves behind those, of values at places
+    PLACES = 10
+    PLACE_AT = 11
+    GUARDS = 12
+    GUARD_AT = 13
+    ALIASED = 14  # array leaves
+    ALIAS_AT = 15  # for each: its item, and the number of the first of them that is the same object
+    ARRAYS = 16  # arrays among the argument slots
+    ARRAY_AT = 17
+    WRITES = 18  # whether one is written
+    PREPARE = 19
+    RUN = 20
+    RESULTS = 21
+    RESULT_AT = 22
+    FRAMES = 23  # free ones
+    RELEASE = 24  # of the GIL: NEVER, ALWAYS, BY_SIZE
+    ANSWER = 25
+    TEMPLATE = 26  # number of instructions
+    TEMPLATE_AT = 27
+    FINISH = 28  # callable(made, arguments, call, frame): the result
+    FAILED = 29  # callable(frame, status, call): the result, or an exception
+    ARGUMENTS = 30
+    ARGUMENT_AT = 31  # item of each argument of the graph
+    FIRST_HIDDEN = 32  # item of the first hidden value
+    HIDDEN_AT = 33  # place of each hidden value
+    WORDS = 34
+
+
+class Release(IntEnum):
+    NEVER = 0
+    ALWAYS = 1
+    BY_SIZE = 2
+
+
+class Answer(IntEnum):
+    SINGLE = 0  # the first fresh result
+    TEMPLATE = 1
+    FINISH = 2
+
+
+class Expansion(IntEnum):
+    """A container among the items: its children are items from FIRST on."""
+
+    KIND = 0
+    ITEM = 1
+    TYPE = 2
+    COUNT = 3
+    FIRST = 4
+    KEYS = 5  # COUNT objects
+    WORDS = 6
+    # kinds
+    TUPLE = 0
+    LIST = 1
+    DICT = 2
+    NONE = 3
+    OWN_DICT = 4  # KEYS are all attributes in the instance's dict
+    ATTRIBUTES = 5
+
+
+class Leaf(IntEnum):
+    KIND = 0
+    ITEM = 1
+    TYPE = 2
+    SLOT = 3  # -1: no argument of the graph
+    DESCR = 4
+    TYPE_NUM = 5
+    BYTEORDER = 6
+    NDIM = 7
+    MASK = 8  # of the flags, and what is to be there
+    FLAGS = 9
+    ONES = 10  # bits of the axes of size 1
+    STRIDES = 11  # records, innermost axis first; 0: C order, which the flags say
+    STRIDED = 12  # how many
+    DIMS = 13  # exact sizes, or 0
+    VALUE = 14
+    BYTES = 15  # of a scalar, of an element
+    OTHER = 16
+    WORDS = 17
+    # kinds
+    ARRAY = 0
+    NUMBER = 1  # float, complex, NumPy scalars: BYTES at the head
+    INTEGER = 2  # a Python int
+    IDENTITY = 3
+    EQUAL = 4  # of the same type and equal
+    CLASS = 5
+    FUNCTION = 6  # VALUE its code, OTHER its globals
+
+
+class Strided(IntEnum):
+    """What the layout says of one axis that is not of size 1."""
+
+    AXIS = 0
+    ZERO = 1
+    NEGATIVE = 2
+    BREAK = 3
+    LAST = 4  # the innermost position: its sign is not compared
+    TIE = 5  # it may have the stride of the axis before (inside) it
+    WORDS = 6
+
+
+class Place(IntEnum):
+    KIND = 0
+    OWNER = 1  # number of a place before it, or of an item
+    POINTER = 2
+    NAME = 3
+    WORDS = 4
+    # kinds
+    ITEM = 0
+    GLOBAL = 1
+    CELL = 2
+    CELL_OF = 3  # NAME is the number
+    FIXED = 4
+    ATTRIBUTE = 5
+    SUBSCRIPT = 6
+
+
+class Guard(IntEnum):
+    KIND = 0
+    PLACE = 1
+    A = 2
+    B = 3
+    COUNT = 4
+    WORDS = 5
+    # kinds
+    IS = 0
+    EQUAL = 1
+    BITS = 2  # COUNT bytes at the head of a number
+    CLASS = 3
+    CODE = 4
+    MISSING = 5
+    NOT_SHADOWED = 6
+    MEMBER = 7  # A class, B name, COUNT member
+    SAME = 8  # COUNT the other place
+    DISTINCT = 9  # COUNT places, numbers at A
+    LENGTH = 10  # type A, COUNT
+    KEYS = 11  # dict of COUNT keys at B
+
+
+class Array(IntEnum):
+    """An array among the argument slots."""
+
+    SLOT = 0
+    NDIM = 1
+    BYTES = 2  # of an element
+    WRITTEN = 3
+    WORDS = 4
+
+
+class Out(IntEnum):
+    """A fresh result."""
+
+    KIND = 0
+    DESCR = 1
+    NDIM = 2
+    FORTRAN = 3
+    ORDER = 4  # axes, outermost first, of another order; or 0
+    BYTES = 5
+    SIZED = 6  # an array whose size is known before the run
+    RECIPE = 7  # for the memory pool
+    WORDS = 8
+    # kinds
+    ARRAY = 0
+    NP_SCALAR = 1
+    FLOAT = 2
+    INT = 3
+    BOOL = 4
+    COMPLEX = 5
+    MAYBE_NP_FLOAT = 6
+
+
+class Step(IntEnum):
+    """An instruction of a result template: it works on a stack of objects."""
+
+    KIND = 0
+    A = 1
+    B = 2
+    WORDS = 3
+    # kinds
+    MADE = 0  # fresh result A
+    ITEM = 1
+    OBJECT = 2
+    SIZE = 3  # of axis B of argument slot A
+    TUPLE = 4  # of the A topmost
+    LIST = 5
+    DICT = 6  # with keys at B
+
+
+class Frame(IntEnum):
+    NEXT = 0
+    CONTEXT = 1
+    DIMS = 2
+    RESULT_DIMS = 3
+    SIZE = 4
+    SLOTS = 5
+    OBJECT = 6  # the `invoke.Frame`
+    WORDS = 7
+
+
+class State(IntEnum):
+    """Words of a call's own memory; each area has its own maximum."""
+
+    OWNED_COUNT = 0
+    ITEMS = 2
+    PLACES = ITEMS + MAX_ITEMS
+    OWNED = PLACES + MAX_PLACES
+    SLOTS = OWNED + MAX_ITEMS + MAX_PLACES
+    MADE = SLOTS + 4 * MAX_SLOTS
+    VALUES = MADE + MAX_RESULTS
+    TEMPORARY = VALUES + MAX_VALUES
+    LOW = TEMPORARY + MAX_NDIM
+    HIGH = LOW + MAX_SLOTS
+    WORDS = HIGH + MAX_SLOTS

@@ -1,0 +1,31 @@
+"""Starting native dispatch: for the process, and for a function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from jitgraph.config import config
+from jitgraph.native import layout
+from jitgraph.native.function import NativeCalls
+
+
+@cache
+def _refusal() -> str:
+    """Why native dispatch is not to be had in this process; empty if it is."""
+    reason = layout.refusal()
+    if reason and "miss" in config.log:
+        sys.stderr.write(f"jitgraph: calls go through Python: {reason}\n")
+    return reason
+
+
+def native_calls(target: Any, slow: Callable[..., Any]) -> NativeCalls | None:
+    """The native side of a jitted function, None where it cannot be had. See `NativeCalls`."""
+    if config.dispatch == "python" or _refusal():
+        return None
+    try:
+        return NativeCalls(target, slow)
+    except OSError:  # the dispatcher's own source is not at hand, and its code in no cache
+        return None
