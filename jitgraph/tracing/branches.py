@@ -82,7 +82,7 @@ class Branch:
         self.place = regions.mode.locate()
         self.results: dict[str, Any] = {}
         #: The branch's name, if one side may be assumed in its place: a call can turn back before it.
-        self.settle = key if regions.mode.can_rerun() else None
+        self.settle = key if regions.mode.can_turn_back() else None
 
     def enter(self, names: dict[str, Any]) -> None:
         self.begin(caller_scope(names))
@@ -128,6 +128,8 @@ class Branch:
         message, shown, recipe = message_of(error, mode)
         side.raised = Raised(type(error), message, [lift(mode, x) for x in shown], frame_of(error)[1], recipe)
         if any(s.origin is not None for s, _ in mode.journal[opened.journal :]):
+            if self.settle is not None:
+                raise Restart(settle=self.settle)
             self.regions.failed = None
             mode.fail(
                 "a branch writes to an array of the caller's and then raises an error",

@@ -30,6 +30,7 @@ from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor, lift, make, plain, use_mode
 from jitgraph.tracing.arguments import Arguments
 from jitgraph.tracing.capture_mode import CaptureMode, frame_of
+from jitgraph.tracing.donation import donate, overlaps
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Fixed, Global, Guard, HiddenArg, Place, Replay
 from jitgraph.tracing.leaves import (
     SIZE_NAMES,
@@ -63,12 +64,14 @@ class TraceOptions:
         specialize: "shape" makes sizes of arguments literal; "" keeps them symbolic.
         unroll_limit: longest static `range` that is unrolled; None: `config.unroll_limit`.
         fast_math: flags for `graph.fast_math`.
+        donate_argnames: parameters whose arrays results may be put in.
     """
 
     static_argnames: tuple[str, ...] = ()
     specialize: str = ""
     unroll_limit: int | None = None
     fast_math: frozenset[str] = frozenset()
+    donate_argnames: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -433,6 +436,12 @@ class _Capture:
             values += leaves
         returned: list[Value] = []
         Results(self.outside, self.tensors).record(values, returned)
+        if self.options.donate_argnames:
+            donated = self.spec.leaves_of(self.tree, self.options.donate_argnames)
+            if not overlaps(self.leaves, donated):
+                origins = [k for k, leaf in self.mode.leaf_of.items() if leaf in donated]
+                given = [s for s in self.inputs if s.origin in origins]
+                donate(self.mode, self.graph.results, returned, given)
         written = [s for s in self.inputs if s.origin is not None and s.value is not self.graph.args[s.origin]]
         for s in written:
             if s.value is None:

@@ -14,7 +14,7 @@ from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, DimLike, symbol, symbols
 from jitgraph.ir.graph import Block, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
-from jitgraph.ir.types import PYTHON_KINDS
+from jitgraph.ir.types import PYTHON_KINDS, IndexMap
 from jitgraph.modes import TraceMode, constant_of
 from jitgraph.records import dataclass
 from jitgraph.source import SourceLoc
@@ -31,9 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What stands behind the site of a check that the trace took for granted: the number of the assumption."""
+    """What stands behind the site of a check that the trace took for granted: the number of the assumption.
+
+    Attributes:
+        undone: what the caller could see of the call is put back in front of the check.
+    """
 
     number: int
+    undone: bool = False
 
 
 def called_by_user() -> bool:
@@ -132,6 +137,8 @@ class CaptureMode(TraceMode):
         self.settled: set[Any] = set()
         #: Loops whose turns are traced one by one, by `Regions.place_of`, with the error of the region.
         self.unrolled: dict[Any, errors.TraceError] = {}
+        #: How many turns of them there are so far.
+        self.turns = 0
         #: Answers to `assume`, in order: those that calls of the compiled code gave; further ones are True.
         self.path: tuple[bool, ...] = ()
         #: The answers of this trace.
@@ -282,12 +289,13 @@ class CaptureMode(TraceMode):
 
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         bound = {value: list(known) for value, known in self._bound.items()}
-        return *super().conclusions(), bound, dict(self.known_flags)
+        return *super().conclusions(), bound, dict(self.known_flags), {"turns": self.turns}
 
     def restore_conclusions(self, known: tuple[dict[Any, Any], ...]) -> None:
         super().restore_conclusions(known)
         self._bound = {value: list(places) for value, places in known[2].items()}
         self.known_flags = dict(known[3])
+        self.turns = known[4]["turns"]
         del self.assumed[len(self.known_flags) :]
 
     def foreign(self, array: np.ndarray) -> Value:
@@ -379,8 +387,8 @@ class CaptureMode(TraceMode):
         """
         if (self.handled or self.noticed) and error != "deoptimise":
             kind = getattr(errors, error, None) or getattr(builtins, error, None)
-            if isinstance(kind, type) and (self.is_handled(kind) or (self.can_rerun() and self.is_noticed(kind))):
-                if self.can_rerun():
+            if isinstance(kind, type) and (self.is_handled(kind) or (self.can_turn_back() and self.is_noticed(kind))):
+                if self.can_turn_back():
                     if not self.assume(condition, f"{error} handled by `try`"):
                         shown = [wrap(self, v if isinstance(v, Value) else self.dim_value(v)) for v in values]
                         raise kind(message.format(*shown))
@@ -399,13 +407,48 @@ class CaptureMode(TraceMode):
 
     def leave_to_python(self, condition: Value, why: str) -> None:
         """Rerun the call in Python unless `condition`; `settle_reruns` sees to it that nothing visible precedes it."""
+        undone = self.can_turn_back() and self._put_back(condition)
         sites = self.builder.graph.sites
-        sites.append(Site("deoptimise", why, self.locate(), Handled(why)))
+        sites.append(Site("deoptimise", why, self.locate(), Handled(why, undone)))
         self.emit_effect("check", [condition], site=len(sites) - 1)
 
     def can_rerun(self) -> bool:
         """Whether the call may be given up and run in Python: nothing visible can have been written so far."""
-        return len(self.blocks) == 1 and not self.effects and all(s.origin is None for s, _ in self.journal)
+        return self.can_turn_back() and all(s.origin is None for s, _ in self.journal)
+
+    def can_turn_back(self) -> bool:
+        """The same, though arrays of the caller's may have been written: their elements can be put back.
+
+        That costs a copy of them in each call; where there is another way, `can_rerun` is what to ask.
+        """
+        return len(self.blocks) == 1 and not self.effects
+
+    def _put_back(self, condition: Value) -> bool:
+        """Arrays of the caller's get their first elements back unless `condition`; whether any were written."""
+        arguments = self.builder.graph.args
+        written = {s: arguments[s.origin] for s, _ in self.journal if s.origin is not None}
+        written = {s: first for s, first in written.items() if s.value is not None and s.value is not first}
+        if not written:
+            return False
+        builder = self.builder
+        if condition.type.kind != "py_bool":
+            condition = builder.apply(REGISTRY["as_kind"], condition, kind="py_bool")[0]
+        block, kept, back = builder.block, Block(), Block()
+        builder.at_end(kept).emit(REGISTRY["yield"], [s.value for s in written], ())
+        builder.at_end(back)
+        old = [
+            builder.apply(REGISTRY["write"], first, s.value, map=IndexMap.identity(first.type.shape))[0]
+            for s, first in written.items()
+        ]
+        builder.emit(REGISTRY["yield"], old, ())
+        builder.at_end(block)
+        types = [s.value.type for s in written]
+        results = builder.emit(REGISTRY["cond"], [condition], types, {}, (kept, back)).results
+        for s, result in zip(written, results, strict=True):
+            result.name = s.value.name
+            self.journal.append((s, s.value))
+            s.value = result
+        return True
 
     def assume(self, flag: Any, why: str) -> bool:
         """The truth of a traced bool, taken for granted: a call where it is the other one goes to another trace.
@@ -422,10 +465,10 @@ class CaptureMode(TraceMode):
             return bool(known)
         if flag in self.known_flags:
             return self.known_flags[flag]
-        if not self.can_rerun():
+        if not self.can_turn_back():
             self.fail(
-                f"{why} depends on data, in a loop, in a branch or after a write that the caller can see",
-                "do it before the write and outside of the loop, or give both cases one type.",
+                f"{why} depends on data, in a loop, in a branch or after an effect that the caller can see",
+                "do it before the effect and outside of the loop, or give both cases one type.",
             )
         number = len(self.assumed)
         if number >= _MOST_ASSUMED:
@@ -434,8 +477,9 @@ class CaptureMode(TraceMode):
         self.assumed.append(answer)
         self.known_flags[flag] = answer
         condition = flag if answer else self.builder.apply(REGISTRY["logical_not"], flag)[0]
+        undone = self._put_back(condition)
         sites = self.builder.graph.sites
-        sites.append(Site("deoptimise", f"assumption {number}", self.locate(), Assumption(number)))
+        sites.append(Site("deoptimise", f"assumption {number}", self.locate(), Assumption(number, undone)))
         self.emit_effect("check", [condition], site=len(sites) - 1)
         return answer
 
@@ -503,6 +547,9 @@ class StaleMode(CaptureMode):
         self._stale()
 
     def no_data(self) -> NoReturn:
+        self._stale()
+
+    def mixed(self, other: Any) -> NoReturn:
         self._stale()
 
     def apply(self, defn: Any, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:

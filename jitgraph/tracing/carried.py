@@ -455,9 +455,14 @@ class Region:
         keeps = self._keeps(name, end)
         wholes = {k: x for k, x in enumerate(leaves) if self._is_unread(name) and not keeps and self._is_strided(x)}
         leaves = [make(x._storage, ()) if k in wholes else x for k, x in enumerate(leaves)]
-        maybe = type(end) is Maybe
+        maybe = type(end) is Maybe or is_returned(name)
         stays = [
-            self._is_unread(name) and (self._stays(x) if keeps else self._is_left(x)) and (maybe or self._has_turn())
+            (maybe and isinstance(x, str | bytes | type))
+            or (
+                self._is_unread(name)
+                and (self._stays(x) if keeps else self._is_left(x))
+                and (maybe or self._has_turn())
+            )
             for x in leaves
         ]
         types = [None if stay else carried_type(x) for x, stay in zip(leaves, stays, strict=True)]
@@ -912,6 +917,8 @@ class Region:
         static = end is None or isinstance(end, str | bytes | type) or callable(end)
         if is_missing(end) or type(end) is Maybe or static or _unchanged(before, end) or is_value(end):
             return end
+        if isinstance(end, np.ndarray) and not self.mode.lifts:  # made of numbers that Python knows
+            return Poison(partial(Restart, lifts=True))
         text = f"{name} is a {type(end).__name__} made in a loop, and used after it"
         return self._unknown_behind(text, "keep its arrays and numbers in variables of their own.")
 

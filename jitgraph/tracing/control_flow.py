@@ -48,7 +48,7 @@ def branch(regions: Regions, test: Any, info: Any) -> Known | Branch:
     if not isinstance(truth, Value):
         return Known(truth)
     key = regions.key_of()
-    if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_rerun()):
+    if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_turn_back()):
         return Known(regions.mode.assume(truth, "the way through a branch"))
     return Branch(regions, truth, BranchInfo(*info), key)
 
@@ -84,7 +84,7 @@ def choose(regions: Regions, test: Any, a: Callable[[], Any], b: Callable[[], An
     if not isinstance(truth, Value):
         return operand(a if truth else b)
     key = regions.key_of()
-    if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_rerun()):
+    if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_turn_back()):
         return operand(a if regions.mode.assume(truth, "the way through an expression") else b)
     s = Branch(regions, truth, _CHOICE, key)
     s.begin(Names())

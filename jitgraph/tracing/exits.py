@@ -80,9 +80,7 @@ def lower_exits(body: list[ast.stmt]) -> list[ast.stmt]:
         body = [*body, at(ast.Return(value=at(ast.Constant(value=None), place)), place)]
     lowered, _ = _block(body, state, returns=True)
     first = body[0]
-    head = [
-        _assign(RETURNED, at(ast.Attribute(value=_load("_jg_", first), attr="UNSET", ctx=ast.Load()), first), first)
-    ]
+    head = [_unset(first)]
     if state.tested_return:
         head.append(_assign(DID_RETURN, at(ast.Constant(value=False), first), first))
     tail = at(ast.Return(value=_load(RETURNED, place)), place)
@@ -180,9 +178,12 @@ def _guarded_rest(
         flags.append(loop.continue_flag)
         loop.tested_continue = True
     out: list[ast.stmt] = []
+    # the rest runs if the function has not returned: what another path returns need not fit what this one does
+    unset = [_unset(stmt)] if "return" in leaves and "return" in _exits(rest) else []
     if loop is not None and "return" in leaves and isinstance(stmt, ast.For | ast.While):
         inner = at(ast.If(test=_load(DID_RETURN, stmt), body=[_break(loop, stmt)], orelse=[]), stmt)
         lowered, _ = _block(rest, state, returns=returns)
+        lowered = [*unset, *lowered]
         if flags == [DID_RETURN]:
             inner.orelse = lowered
             return [inner]
@@ -190,6 +191,7 @@ def _guarded_rest(
         flags.append(loop.break_flag)
     else:
         lowered, _ = _block(rest, state, returns=returns)
+        lowered = [*unset, *lowered]
     if not lowered:
         return out
     test: ast.expr = _load(flags[0], stmt)
@@ -263,6 +265,11 @@ def _without(stmts: list[ast.stmt], flag: str) -> list[ast.stmt]:
 def _break(loop: _Loop, place: ast.stmt) -> ast.stmt:
     loop.breaks = True
     return _assign(loop.break_flag, at(ast.Constant(value=True), place), place)
+
+
+def _unset(place: ast.AST) -> ast.stmt:
+    """The function has not returned."""
+    return _assign(RETURNED, at(ast.Attribute(value=_load("_jg_", place), attr="UNSET", ctx=ast.Load()), place), place)
 
 
 def _assign(name: str, value: ast.expr, place: ast.AST) -> ast.stmt:

@@ -17,7 +17,7 @@ import functools
 import inspect
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any, Final, TypeAlias
 
@@ -287,12 +287,22 @@ class CallSpec:
 
     def names(self, tree: TreeDef) -> list[str]:
         """A name for each leaf, from the parameters."""
-        found: list[str] = []
+        return [name for parameter, child in self._children(tree) for name in paths(child, parameter)]
+
+    def leaves_of(self, tree: TreeDef, names: Collection[str]) -> frozenset[int]:
+        """Numbers of the leaves that are arguments for these parameters."""
+        found: list[int] = []
+        count = 0
+        for parameter, child in self._children(tree):
+            if parameter.partition("[")[0] in names:
+                found += range(count, count + child.count)
+            count += child.count
+        return frozenset(found)
+
+    def _children(self, tree: TreeDef) -> Iterator[tuple[str, TreeDef]]:
+        """The arguments of a call, each with the name of its parameter."""
         for k, child in enumerate(tree.children[0].children):
-            name = self.positional[k] if k < len(self.positional) else f"{self.rest}[{k - len(self.positional)}]"
-            found += paths(child, name)
+            yield self.positional[k] if k < len(self.positional) else f"{self.rest}[{k - len(self.positional)}]", child
         if len(tree.children) > 1:
             keywords = tree.children[1]
-            for key, child in zip(keywords.meta, keywords.children, strict=True):  # type: ignore[call-overload]
-                found += paths(child, key)
-        return found
+            yield from zip(keywords.meta, keywords.children, strict=True)  # type: ignore[call-overload]

@@ -37,8 +37,10 @@ from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
 from jitgraph.tracing.same_arrays import compare_stale, spoil_stale
 
 _ATTEMPTS = 8
-#: Most turns that are traced one by one because no region can be made of them.
-MOST_TURNS = 64
+#: Turns of a `while` that are traced in front of its region.
+_IN_FRONT = 2
+#: Most turns that are traced one by one because no region can be made of them: of one loop, and of all in a trace.
+MOST_TURNS, _MOST_IN_ALL = 64, 192
 
 
 class Unrolled:
@@ -377,7 +379,7 @@ class ForRegion(Region):
             self._no_turn()
             return
         if at_least is None and not self.regions.deoptimise_unless(
-            self.sequence.length, f"{change.name} has another type if the loop has no turn"
+            self.sequence.length, f"{change.name} has another type if the loop has no turn", undo=True
         ):
             self._fail_type(change)
         self.peeling = True
@@ -472,15 +474,17 @@ class ForRegion(Region):
 class WhileLoop(Region):
     """A `while`: ordinary Python until its test is traced."""
 
-    def __init__(self, regions: Regions, info: LoopInfo) -> None:
+    def __init__(self, regions: Regions, info: LoopInfo, key: Any) -> None:
         super().__init__(regions, info)
+        #: The statement's name, and whether its turns may be traced one by one, each under an assumption.
+        self.key, self.is_countable = key, regions.mode.can_turn_back()
         self.traced = False  # becomes True with the first traced test
         self.test_block = Block()
         self.block = Block()
         self.opened: Opened | None = None
         self.mark: Mark = regions.mark()
         self.condition: Value | None = None
-        self.unrolling = False
+        self.unrolling = key in regions.mode.unrolled
         self.resuming = False
         self.finished = False
         self.turns = 0
@@ -541,12 +545,13 @@ class WhileLoop(Region):
             decided_by_guard = len(graph.guards) > guards and not self.unrolling
             if isinstance(truth, Value) or decided_by_guard:
                 if self.unrolling and isinstance(truth, Value):
-                    if self.turns < 2 and self.mode.can_rerun():  # a turn traced in front of the loop
-                        self.turns, self.unrolling = self.turns + 1, False
+                    if self.mode.can_turn_back():  # a turn traced in front of the loop, or all of them
+                        self.turns += 1
+                        self.unrolling = self.turns > _IN_FRONT or self.key in self.mode.unrolled
                         return self.mode.assume(truth, "whether a `while` has a turn")
-                    self.regions.mode.fail(
-                        "the test of a `while` whose body changes shapes depends on data", "use a `for`."
-                    )
+                    if self.key in self.mode.unrolled:
+                        raise self.mode.unrolled[self.key]
+                    self.mode.fail("the test of a `while` whose body changes shapes depends on data", "use a `for`.")
                 self.regions.undo(self.mark)
                 self.before = None
                 self.traced = True
@@ -657,12 +662,16 @@ class WhileLoop(Region):
     def _may_skip(self) -> bool:
         return not self.has_turn
 
+    def _restart(self, error: errors.TraceError) -> Restart | None:
+        known = self.key not in self.mode.unrolled and self.is_countable
+        return Restart(unroll=(self.key, error)) if known else None
+
     def _can_peel(self) -> bool:
-        return not self.unrolling and self.turns < 2
+        return not self.unrolling and self.turns < _IN_FRONT
 
     def _unroll(self, change: Changed) -> None:
         """The body does not fit a region: if sizes of arguments decide the test, take turns under guards."""
-        if self.unrolling or self.turns >= 2:
+        if self.unrolling or (self.turns >= _IN_FRONT and not self.mode.can_turn_back()):
             self._fail_type(change)
         self.unrolling = self.resuming = True
         self.failed_change = change
@@ -683,11 +692,12 @@ def loop(regions: Regions, iterable: Any, info: Any) -> Unrolled | ForRegion:
     length, limit = sequence.length, regions.unroll_limit
     if key in regions.mode.unrolled:
         length, limit = regions.mode.concrete_dim(length, "len"), MOST_TURNS
-        if length > limit:
+        regions.mode.turns += length
+        if length > limit or regions.mode.turns > _MOST_IN_ALL:
             what = f"a loop of {length} turns changes what no loop of machine code can: a list, a dict, shapes or types"
             regions.mode.fail(what, "use arrays made before (out = np.zeros(n); out[i] = ...).")
     if isinstance(length, int) and length <= limit:
-        return Unrolled([sequence.element(k) for k in range(length)])
+        return Unrolled(sequence.element(k) for k in range(length))  # one at a time: turns may write to it
     example = regions.mode.example(sequence.length)
     if isinstance(example, int) and example < 1 and regions.at_least_one(sequence.length) is False:
         return Unrolled([])  # under a guard: what a turn would do need not make sense for these sizes
@@ -696,4 +706,4 @@ def loop(regions: Regions, iterable: Any, info: Any) -> Unrolled | ForRegion:
 
 def while_loop(regions: Regions, info: Any) -> WhileLoop:
     """The driver of a `while` statement."""
-    return WhileLoop(regions, LoopInfo(*info))
+    return WhileLoop(regions, LoopInfo(*info), regions.place_of())

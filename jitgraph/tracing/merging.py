@@ -24,8 +24,8 @@ from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.kinds import Boxed, Tag, boxed, is_exact, join_kinds, tag_of
-from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look
-from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound, unbound_name
+from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look, selected
+from jitgraph.tracing.poison import Maybe, OneOf, Poison, as_maybe, unbound, unbound_name
 from jitgraph.tracing.restart import Restart
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def at_versions(versions: dict[Storage, Any]) -> Iterator[None]:
 
 
 def is_returned(name: str) -> bool:
-    """Whether a name stands for what the function returns, or a part of it: no statement of its own runs behind that."""
+    """Whether a name stands for what the function returns, or a part of it: none of its statements runs behind that."""
     return name.startswith(RETURNED)
 
 
@@ -276,6 +276,19 @@ def describe(x: Any) -> str:
     return "None" if x is None else type(x).__name__
 
 
+def renumbered(which: Tensor, numbers: Sequence[int]) -> Tensor:
+    """A traced number of 0, 1, ... as the number that stands in its place, emitted at the builder's place."""
+    mode: Any = which._storage.mode
+    value = which._storage.value
+    if list(numbers) == list(range(len(numbers))):
+        return which
+    found = mode.builder.constant(numbers[0])
+    for k, number in enumerate(numbers[1:], 1):
+        is_it = mode.builder.apply(REGISTRY["eq"], value, k)[0]
+        found = selected(mode, is_it, mode.builder.constant(number), found)
+    return wrap(mode, found)
+
+
 def exact_types(mode: CaptureMode, x: Any) -> list[TensorType]:
     """The types that a value may have: two for a scalar whose kind depends on the path."""
     tag = tag_of(mode, x)
@@ -369,6 +382,8 @@ class Merge:
             flag_a, flag_b = (False, known.flag) if missing_a else (known.flag, False)
             flag = self.merge(name, flag_a, flag_b, line)
             return lambda results: Maybe(name, value(results), flag(results))
+        if type(a) is OneOf or type(b) is OneOf:
+            return self._one_of(name, a, b, line)
         if type(a) is Maybe or type(b) is Maybe:
             a, b = as_maybe(name, a), as_maybe(name, b)
         if is_value(a) and is_value(b):
@@ -458,23 +473,64 @@ class Merge:
             return tag.flag
         return self._in(k, lambda: self.mode.builder.apply(REGISTRY["logical_not"], tag.flag)[0])  # type: ignore[no-any-return]
 
+    def _one_of(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
+        """What the function returns on two paths, in two types: the options of both, and the number of the one."""
+        sides = [x.options if type(x) is OneOf else (x,) for x in (a, b)]
+        options: list[list[Any]] = [[x, UNSET] for x in sides[0]]
+        numbers: list[int] = []
+        for y in sides[1]:
+            fitting = [k for k, (x, other) in enumerate(options) if other is UNSET and self._are_alike(x, y)]
+            numbers.append(fitting[0] if fitting else len(options))
+            if fitting:
+                options[fitting[0]][1] = y
+            else:
+                options.append([UNSET, y])
+        plans = [self.merge(name, x, y, line) for x, y in options]
+        first = self._read(0, a.which if type(a) is OneOf else 0)
+        second = self._read(1, self._in(1, lambda: renumbered(b.which, numbers)) if type(b) is OneOf else numbers[0])
+        at = self.pair(first, second, python_type("py_int"))
+        error = self._mismatch_error(name, a, b, line)
+        mode = self.mode
+        return lambda results: OneOf(wrap(mode, results[at]), tuple([plan(results) for plan in plans]), error)
+
+    def _are_alike(self, a: Any, b: Any) -> bool:
+        """Whether two returned values are merged as one of one type."""
+        if is_value(a) and is_value(b):
+            if type_of(a).kind != "array" or type_of(b).kind != "array":
+                return exact_types(self.mode, a) == exact_types(self.mode, b)
+            t = join(self.mode, type_of(a), type_of(b))
+            return t is not None and type_of(a).dtype == type_of(b).dtype
+        parts_a, parts_b = structure(a), structure(b)
+        if parts_a is not None and parts_b is not None:
+            alike = parts_a[1] == parts_b[1]
+            return alike and all(self._are_alike(x, y) for x, y in zip(parts_a[0], parts_b[0], strict=True))
+        return same_static(a, b)
+
     def _mismatch(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
+        if self.settle is None and is_returned(name) and id(a) not in self.born[0] and id(b) not in self.born[1]:
+            return self._one_of(name, a, b, line)
+        poison = Poison(self._mismatch_error(name, a, b, line))
+        return lambda results: poison
+
+    def _mismatch_error(self, name: str, a: Any, b: Any, line: str) -> Callable[[], BaseException]:
         shown = "the result" if name.startswith("_jg_") else name
         mode, loc = self.mode, self.mode.locate()
         text = f"{shown} is {describe(a)} if the test at {line} holds and {describe(b)} otherwise"
         settle = self.settle
+        lifts = isinstance(a, np.ndarray) or isinstance(b, np.ndarray)  # made of numbers that Python knows
 
         def error() -> BaseException:
             if settle is not None:
                 return Restart(settle=settle)
+            if lifts and not mode.lifts:
+                return Restart(lifts=True)
             return errors.TraceError(
                 errors.describe(
                     text, loc or mode.locate(), remedy="give it one type in both branches, or make the test static."
                 )
             )
 
-        poison = Poison(error)
-        return lambda results: poison
+        return error
 
     def _size_inside(self, name: str) -> Callable[[Sequence[Value]], Any]:
         """A name whose size is data of one side: no type holds behind the branch."""

@@ -252,7 +252,7 @@ class Origins:
                 return nothing
             first, second = (visit(None if o is None else through(o, x)) for o in choice.options)
             return [
-                a if type(a) is int and type(b) is int and a == b else _where(mode, choice.flag, a, b)
+                a if type(a) is int and type(b) is int and a == b else selected(mode, choice.flag, a, b)
                 for a, b in zip(first, second, strict=True)
             ]
 
@@ -281,6 +281,7 @@ def bound(mode: CaptureMode, values: Sequence[Value], sizes: Sequence[bool]) -> 
     return [mode.bind(v, "at", 0 if size else None) for v, size in zip(values, sizes, strict=False)]
 
 
-def _where(mode: CaptureMode, flag: Value, a: Any, b: Any) -> Value:
+def selected(mode: CaptureMode, flag: Value, a: Any, b: Any) -> Value:
+    """The one of two Python integers that a bool says."""
     value = mode.builder.apply(REGISTRY["where"], flag, a, b)[0]
     return value if value.type.kind == "py_int" else mode.builder.apply(REGISTRY["as_kind"], value, kind="py_int")[0]

@@ -65,6 +65,45 @@ class Maybe(Poison):
             object.__setattr__(self, slot, x)
 
 
+class OneOf(Poison):
+    """What a function returns if that has no type on all paths: `options[which]`, a traced int.
+
+    Results are made of the option that the run names; any other use fails. It is a pytree node.
+    """
+
+    __slots__ = ("options", "which")
+    which: Any
+    options: tuple[Any, ...]
+
+    def __init__(self, which: Any, options: tuple[Any, ...], error: Callable[[], BaseException]) -> None:
+        super().__init__(error)
+        object.__setattr__(self, "which", which)
+        object.__setattr__(self, "options", options)
+
+
+class _Error:
+    """The error of a node, as metadata: all are equal."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Callable[[], BaseException]) -> None:
+        self.error = error
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Error
+
+    def __hash__(self) -> int:
+        return hash(_Error)
+
+
+pytree.register(
+    OneOf,
+    lambda x: ([x.which, *x.options], _Error(x.error)),
+    lambda meta, parts: OneOf(parts[0], tuple(parts[1:]), meta.error),
+    chooses=True,
+)
+
+
 def as_maybe(name: str, x: Any) -> Maybe:
     """A variable that is surely bound, as one that may not be."""
     return x if type(x) is Maybe else Maybe(name, x, True)

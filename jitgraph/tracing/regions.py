@@ -130,7 +130,7 @@ class Regions:
     def is_settled(self, key: Any) -> bool:
         """Whether one side of the branch at hand is assumed: its sides, or those of some other visits, fit no graph."""
         settled = self.mode.settled
-        return key in settled or ((key[0], 0) in settled and self.mode.can_rerun())
+        return key in settled or ((key[0], 0) in settled and self.mode.can_turn_back())
 
     @property
     def depth(self) -> int:
@@ -383,12 +383,19 @@ class Regions:
             s.origin == "arg" or (s.origin == "value" and s.arg >= 0) for s in [known[name] for name in symbols(trips)]
         )
 
-    def deoptimise_unless(self, trips: DimLike, why: str) -> bool:
-        """Rerun the call in Python when the loop has no turn; False if something visible may have been written."""
-        if not self.mode.can_rerun():
-            return False
-        self.mode.check(self.mode.compare("ge", trips, 1), "deoptimise", why)
-        return True
+    def deoptimise_unless(self, trips: DimLike, why: str, *, undo: bool = False) -> bool:
+        """Rerun the call in Python when the loop has no turn; False if something visible may have been written.
+
+        Args:
+            undo: arrays of the caller's that were written are put back, if that is all.
+        """
+        if self.mode.can_rerun():
+            self.mode.check(self.mode.compare("ge", trips, 1), "deoptimise", why)
+            return True
+        if undo and self.mode.can_turn_back():
+            self.mode.leave_to_python(self.mode.compare("ge", trips, 1), why)
+            return True
+        return False
 
 
 def _variables(scope: Any) -> dict[str, Any]:
@@ -491,7 +498,10 @@ _OPERATIONS = {
     code for name, code in opcode.opmap.items()
     if name.startswith(("BINARY_", "CALL", "COMPARE_", "PRECALL", "UNARY_")) or name.endswith("_SUBSCR")
 }  # fmt: skip
-_ON_BEHALF = {f"jitgraph.{name}" for name in ("tracing.members", "tracing.operators", "tracing.standins", "xp.scalars")}
+_ON_BEHALF = {
+    f"jitgraph.{name}"
+    for name in ("tracing.iteration", "tracing.members", "tracing.operators", "tracing.standins", "xp.scalars")
+}
 _SHOWN = re.compile("\x01(\\d+):([^\x01]*)\x01")
 
 

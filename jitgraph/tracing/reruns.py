@@ -22,9 +22,14 @@ _SLICE_OPS = 64
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """What stands behind the site of a check that leaves an error to Python's own run: what is the matter with it."""
+    """What stands behind the site of a check that leaves an error to Python's own run: what is the matter with it.
+
+    Attributes:
+        undone: what the caller could see of the call is put back in front of the check.
+    """
 
     why: str
+    undone: bool = False
 
 
 def settle_reruns(graph: Graph, *, stores: bool = False) -> None:
@@ -61,7 +66,8 @@ def settle_reruns(graph: Graph, *, stores: bool = False) -> None:
     for check in late:
         needed = _slice(check, known, symbols)
         if needed is None:
-            _raise_instead(graph, check)
+            if not getattr(graph.sites[check.attrs["site"]].call, "undone", False):
+                _raise_instead(graph, check)
             continue
         for op in [*needed, check]:
             assert op.block is not None

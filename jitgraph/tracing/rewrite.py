@@ -42,6 +42,7 @@ from threading import Lock
 from types import CodeType
 from typing import NamedTuple, cast
 
+from jitgraph.forking import open_in_child
 from jitgraph.records import dataclass
 from jitgraph.tracing.desugar import desugar
 from jitgraph.tracing.exits import BREAK_FLAG, RETURNED, at, blocks_of, lower_exits
@@ -107,6 +108,7 @@ class Rewritten:
 _cache: dict[int, tuple[CodeType, Rewritten | None]] = {}
 _made: dict[int, CodeType] = {}
 _lock = Lock()
+open_in_child(_lock)
 
 
 def rewritten(code: CodeType) -> Rewritten | None:

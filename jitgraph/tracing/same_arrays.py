@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from jitgraph.tracing.carried import Region
 
 
+def is_conditional(carried: Carried) -> bool:
+    """Whether nobody looks at what a name stands for unless a turn has bound it."""
+    return is_returned(carried.name) or (carried.tree is not None and carried.tree.kind is Maybe)
+
+
 def link_inits(region: Region) -> None:
     """Leaves that are one array before the loop are taken for one throughout, until a turn shows that they are not."""
     first: dict[Storage, list[tuple[str, int, Tensor]]] = {}
@@ -161,7 +166,7 @@ def compare_insides(region: Region, scope: Scope) -> bool:
                 wholes.setdefault(x._storage, (name, k))
     fits = True
     for carried, k, x in ends:
-        maybe = carried.tree is not None and carried.tree.kind is Maybe
+        maybe = is_conditional(carried)
         whole = wholes.get(x._storage) if maybe or region._has_turn() else None
         found, old = form_of(region.mode, x, x, region._inner()), carried.origins.get(k)
         if whole is not None and found is not None and found[0].width and (carried.name, k) not in region.unlinked:
@@ -234,7 +239,7 @@ def is_alone(region: Region, carried: Carried, k: int, found: Found) -> bool:
         return False
     init, origins = carried.inits[k], Origins()
     if init is None:
-        maybe = carried.tree is not None and carried.tree.kind is Maybe
+        maybe = is_conditional(carried)
         known = maybe or (is_missing(region.before.get(carried.name)) and region._has_turn())
     else:
         known = is_array(init) and not is_spoiled(init)
@@ -321,7 +326,7 @@ def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:
     """Names that only turns bind, and leave bound to views of an array that another name has, are views of that."""
     places: dict[Storage, list[tuple[str, int, Tensor, bool]]] = {}
     for name, carried in region.names.items():
-        maybe = carried.tree is not None and carried.tree.kind is Maybe
+        maybe = is_conditional(carried)
         bound = region._is_unread(name) and (maybe or region._has_turn())
         for k, end in enumerate(parts_of(scope.get(name))[0]):
             known = k < len(carried.types) and carried.types[k] is not None and is_array(end)

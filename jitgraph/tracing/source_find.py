@@ -141,7 +141,7 @@ def _matches(node: FunctionNode, code: CodeType) -> bool:
         _Mangler(owner).visit(node)
     try:
         compiled = compile_in_factory(node, code, code.co_freevars)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError):  # an expression too deep for Python's own tree
         return False
     return (
         compiled.co_names == code.co_names

@@ -121,7 +121,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
         return deliver(_times_number(x, y), out)
-    if x.type.ndim <= 2 and y.type.ndim <= 2:
+    if x.type.ndim <= 2 and y.type.ndim <= 2 and not _is_complex_outer(x, y):
         made = _single(x, y) if _are_single(x, y) else product_of(*_for_blas(x, y), "dot")
         return made if deliver(made, out) is made or not made.type.shape else out
     return deliver(_dot_of_many(x, y, "dot"), out)
@@ -136,6 +136,12 @@ def _dot_of_many(x: Tensor, y: Tensor, what: str) -> Tensor:
             y = _matched(x._storage.mode, x, y, inner_x, inner_y, what)
         return apply(R("dot"), x, y)  # type: ignore[no-any-return]
     return product_of(x, y, what) if ndim <= 2 else _contract(x, moveaxis(y, ndim - 2, 0), 1)
+
+
+def _is_complex_outer(x: Tensor, y: Tensor) -> bool:
+    """A column times a row: of complex numbers BLAS, which `matmul` does not ask here, has other infinities."""
+    column = x.type.ndim == y.type.ndim == 2 and x.type.shape[1] == y.type.shape[0] == 1
+    return column and 1 not in (x.type.shape[0], y.type.shape[1]) and "c" in (x.type.dtype.kind, y.type.dtype.kind)
 
 
 def _are_single(x: Tensor, y: Tensor) -> bool:

@@ -546,6 +546,9 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
     if x.type.kind != "array":
         return binary(name, x, other)
     require_output(x)
+    if name == "pow" and x.type.layout.negative:
+        in_place(name, *_forwards(x, other))
+        return x
     result = _single_in_place(name, x, other)
     if result is None:
         result = binary(name, x, other)
@@ -559,6 +562,18 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
         )
     assign(x, result, "same_kind")
     return x
+
+
+def _forwards(x: Tensor, other: Any) -> tuple[Tensor, Any]:
+    """`x` with its negative axes reversed, and `other` likewise: NumPy's loop gets these strides, or their opposites.
+
+    The last bit of its powers depends on them. A fresh result lies forwards, so that a view has to for the same bits.
+    """
+    negative, ndim = x.type.layout.negative, len(x.type.shape)
+    key = [slice(None, None, -1 if axis in negative else None) for axis in range(ndim)]
+    other = operand(other)
+    lower = ndim - (len(other.type.shape) if type(other) is Tensor else np.ndim(other))
+    return x[tuple(key)], other[tuple(key[lower:])] if 0 <= lower < ndim else other
 
 
 def _single_in_place(name: str, x: Tensor, other: Any) -> Tensor | None:

@@ -29,7 +29,8 @@ def test_fixed_seeds(block: int) -> None:
     refused = 0
     for seed in range(20_100 + _IN_BLOCK * block, 20_100 + _IN_BLOCK * (block + 1)):
         try:
-            found = check(draw(seed), counts)
+            with config.override(poison=seed % 2 == 0):  # what reads fresh memory shows
+                found = check(draw(seed), counts)
         except Unsupported:
             refused += 1
             continue
@@ -375,6 +376,9 @@ FAILED = {
     "an unbound variable in a message": (["assert np.sum(a0) < -99, v", "v = 1"], "v", [_F]),
     "an unbound variable of a function around in an operand": (
         ["def g():", "    return np.sum(a0) > -99 and v", "w = g()", "v = w"], "v", [_F],
+    ),
+    "elements of a short array that turns write": (
+        ["v = a0[-2:]", "s = 0.0", "for k, r in enumerate(v):", "    v += v[::-1]", "    s = s + r"], "s, v", [_F],
     ),
     "a loop that carries a number of the other byte order": (
         ["w = 0", "while w < 3 and np.sum(a0) < 1e6:", "    a0[np.isfinite(a0)] = 1.5", "    w += 1"], "w", [Argument("array", ">f2", ())],

@@ -48,13 +48,13 @@ def main(draw: Callable[[int], Fuzzed], description: str | None) -> int:
     with config.override(cache=False):
         for seed in range(options.seed, options.seed + options.count):
             print(f"@{seed}", file=sys.stderr, flush=True)
-            refused = counts.refused.total()
+            refused = counts.refused.copy()
             try:
                 with limited(_SECONDS):
                     found = found_in(draw(seed), counts, () if options.quick else LOOPS)
                     if found is not None and options.quick:
                         found = blamed(found)
-            except BaseException as e:  # noqa: BLE001 - a fault, too
+            except BaseException as e:
                 if isinstance(e, KeyboardInterrupt):
                     raise
                 faults += 1
@@ -65,8 +65,9 @@ def main(draw: Callable[[int], Fuzzed], description: str | None) -> int:
             if found is not None:
                 faults += 1
                 print(shrink(found) if options.shrink else found, flush=True)
-            elif options.refused and counts.refused.total() > refused:
-                print(f"--- seed {seed} is refused: {list(counts.refused)[-1]}\n{draw(seed).source}", flush=True)
+            elif options.refused and counts.refused != refused:
+                (text,) = counts.refused - refused
+                print(f"--- seed {seed} is refused: {text}\n{draw(seed).source}", flush=True)
     print(f"{options.count} programs, {faults} faults; {dict(counts.levels)}; refused {counts.refused.total()}:")
     for text, count in counts.refused.most_common():
         print(f"  {count} {text}")

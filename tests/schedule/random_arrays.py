@@ -39,7 +39,10 @@ class Arrays(Fuzzed):
         s = self.calls[call]
         n, dtype = s["n"], ("float64", "float32", "int64")[s["dtype"]]
         rng = np.random.default_rng([self.seed, call])
-        made = [(rng.standard_normal(shape) * (9 if s["dtype"] == 2 else 1)).astype(dtype) for shape in (n, n, (n, n), (n, n))]
+        made = [
+            (rng.standard_normal(shape) * (9 if s["dtype"] == 2 else 1)).astype(dtype)
+            for shape in (n, n, (n, n), (n, n))
+        ]
         if s["layout"] == 1:
             made[2] = np.asfortranarray(made[2])
         elif s["layout"] == 2:
@@ -170,14 +173,19 @@ class Writer:
             (1, lambda: f"{v()}[{self.piece()}] {self.pick('', '+', '*')}= {self.scalar()}"),
             (1, lambda: f"{v()}[:] = {self.vector()}"),
             (1, lambda: f"{v()} += {self.vector()} * 1"),
-            (1, lambda: f"{m()}[{self.index()}] = {self.vector()}"),
-            (1, lambda: f"{m()}[:, {self.index()}] = {self.vector()}"),
+            (1, lambda: f"{m()}[{self.index()}] = {self.vector()} * 1"),  # a view may cross what is written
+            (1, lambda: f"{m()}[:, {self.index()}] = {self.vector()} * 1"),
             (1, lambda: f"{m()}[{self.index()}] *= 2"),
             (3, lambda: f"{self.pick(*OWN)} = {self.vector()}" + self.pick("", " * 1", " + 0.5")),
             (1, lambda: f"{self.pick(*OWN)} = {self.pick('np.zeros(n)', 'np.ones(n)', 'np.full(n, 2.5)', 'x.copy()')}"),
             (1, lambda: "k, t = t, k"),
             (1, lambda: self.pick("k = t", "t = k", "t = k.copy()", "k = x", "t = y[::-1]")),
-            (1, lambda: f"C = {self.pick('np.ones((n, n))', 'np.zeros((n, n))', 'A * 0.5', 'np.outer(x, y)', 'B.T', 'C.T')}"),
+            (
+                1,
+                lambda: (
+                    f"C = {self.pick('np.ones((n, n))', 'np.zeros((n, n))', 'A * 0.5', 'np.outer(x, y)', 'B.T', 'C.T')}"
+                ),
+            ),
             (2, self.view),
             (1, smooth_vector),
             (1, smooth_matrix),

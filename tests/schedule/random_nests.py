@@ -6,21 +6,16 @@ interpreter of the loops before and behind the passes, and as machine code.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from jitgraph.config import config
-from tests.fuzz.levels import Counts, Difference, Unsupported, check, shrink
 from tests.fuzz.programs import Fuzzed
+from tests.schedule.campaign import main
 
-#: What is run beside machine code: the loops before and behind the passes.
-LEVELS = ("loops", "schedule")
 #: Arguments by name: vectors, matrices, integers in arrays, numbers.
 VECTORS, MATRICES, INDICES, NUMBERS = ("x", "y", "z"), ("a", "b", "c"), ("h",), ("n", "m", "p")
 _ROWS, _COLUMNS = (0, 1, 2, 3, 5, 6), (0, 1, 2, 3, 5, 9, 12, 17)
@@ -271,38 +266,5 @@ def draw(seed: int) -> Nests:
     return Nests(seed, [], w.lines, calls, "s, t, x, y, z, a, b, c")
 
 
-def found_in(seed: int, counts: Counts) -> Difference | None:
-    """What is wrong with a program; refused ones are counted."""
-    try:
-        return check(draw(seed), counts, LEVELS)
-    except Unsupported as e:
-        counts.refused[str(e)] += 1
-        return None
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--shrink", action="store_true")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    counts, faults = Counts(), 0
-    with config.override(cache=False):
-        for seed in range(options.seed, options.seed + options.count):
-            print(f"@{seed}", file=sys.stderr, flush=True)
-            try:
-                found = found_in(seed, counts)
-            except Exception as e:  # noqa: BLE001 - a fault, too
-                faults += 1
-                print(f"--- seed {seed}: {type(e).__name__}: {e}\n{draw(seed).source}", flush=True)
-                continue
-            if found is not None:
-                faults += 1
-                print(shrink(found) if options.shrink else found, flush=True)
-    print(f"{options.count} programs, {faults} faults; {dict(counts.levels)}; refused {dict(counts.refused)}")
-    return min(faults, 1)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(draw, __doc__))

@@ -1,4 +1,4 @@
-"""Random loops mean the same behind the passes; `random_loops` and `random_nests` run more by hand."""
+"""Random loops mean the same behind the passes; `random_loops`, `random_nests` and `random_arrays` run more by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from jitgraph.config import config
 from tests.fuzz.levels import Counts
-from tests.schedule import random_loops, random_nests
+from tests.schedule import campaign, random_arrays, random_loops, random_nests
 
 
 @pytest.mark.parametrize("block", range(6))
@@ -27,6 +27,15 @@ def test_source_at_all_levels() -> None:
     counts = Counts()
     with config.override(cache=False):
         for seed in range(1, 5):
-            found = random_nests.found_in(seed, counts)
+            found = campaign.found_in(random_nests.draw(seed), counts)
             assert found is None, str(found)
     assert counts.levels["schedule"] and counts.levels["machine code"]
+
+
+def test_loops_over_fresh_arrays_as_machine_code() -> None:
+    counts = Counts()
+    with config.override(cache=False):
+        for seed in range(8):
+            found = campaign.found_in(random_arrays.draw(seed), counts, ())
+            assert found is None, str(found)
+    assert counts.levels["machine code"] > 20

@@ -9,7 +9,7 @@ from jitgraph.ir.dims import evaluate
 from jitgraph.ir.interpret import Deoptimise, Evaluation
 from jitgraph.ir.types import IndexMap
 from jitgraph.ir.verifier import verify
-from jitgraph.specialise import chosen_order, replay_stores
+from jitgraph.specialise import chosen_order, replay_stores, wanted_leaves
 from jitgraph.tensor import view_array
 from jitgraph.tracing import CallSpec, TraceOptions, call_key
 from jitgraph.tracing.capture import trace
@@ -85,8 +85,7 @@ class Jit:
             np.asarray(arguments[number])[...] = value
         env = run.symbols
         results = [None] * len(graph.results)
-        wanted = max([known.out_tree.count, *(r.first + r.count for r in known.replays)])
-        order = chosen_order(graph.results, range(wanted), fresh)
+        order = chosen_order(graph.results, wanted_leaves(known, fresh), fresh)
         for k in order:
             r = graph.results[k]
             if r.how == "fresh":

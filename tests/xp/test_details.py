@@ -199,3 +199,73 @@ def test_bools_to_the_power_of_a_run_time_two() -> None:
         wanted, found = power(MASK, k), jitted(MASK, k)
         assert wanted.dtype == found.dtype
         np.testing.assert_array_equal(found, wanted)
+
+
+_INFINITE = complex(1, np.inf)
+_SHAPES = [
+    ((1,), (1,)),
+    ((1, 1), (1,)),
+    ((1, 1), (1, 1)),
+    ((2, 1), (1, 2)),
+    ((1, 1), (1, 4)),
+    ((2,), (2,)),
+    ((5, 1), (1,)),
+]
+
+
+def _alike(a: Any, b: Any) -> bool:
+    return repr(a) == repr(b)  # NaNs and signs of zeros, too
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("function", [np.matmul, np.dot])
+def test_products_of_infinities(function: Callable[..., Any], dtype: str) -> None:
+    jitted = jg.jit(lambda x, y: function(x, y), numerics="numpy")
+    with np.errstate(all="ignore"):
+        for first, second in _SHAPES:
+            a, b = np.full(first, _INFINITE, dtype), np.full(second, _INFINITE, dtype)
+            assert _alike(jitted(a, b), function(a, b)), (first, second)
+
+
+def test_products_of_as_many_infinities_as_the_run_finds() -> None:
+    def f(x: Any, k: int) -> Any:
+        part = x[: int(np.sum(x.real[:k] > 0))]
+        return part @ part
+
+    a = np.full(5, _INFINITE)
+    jitted = jg.jit(f, numerics="numpy")
+    with np.errstate(all="ignore"):
+        for k in range(4):
+            assert _alike(jitted(a, k), f(a, k))
+
+
+def _by_number(a: Any, b: Any) -> None:
+    a **= 2.5
+
+
+def _by_array(a: Any, b: Any) -> None:
+    a **= b
+
+
+def _by_row(a: Any, b: Any) -> None:
+    a **= b[0]
+
+
+def _by_itself(a: Any, b: Any) -> None:
+    a **= a
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+@pytest.mark.parametrize("function", [_by_number, _by_array, _by_row, _by_itself])
+def test_powers_in_place_of_reversed_arrays(function: Callable[..., Any], dtype: str) -> None:
+    rng = np.random.default_rng(4)
+    jitted = jg.jit(function, numerics="numpy")
+    if dtype == "i4" and function is _by_number:
+        pytest.skip("NumPy refuses it")
+    for key in (np.s_[::-1], np.s_[:, ::-1], np.s_[::-1, ::-1], np.s_[::1]):
+        a, b = (rng.uniform(1, 5, (17, 9)).astype(dtype) for _ in range(2))
+        mine = a.copy()
+        with np.errstate(all="ignore"):
+            function(a[key], b)
+            jitted(mine[key], b)
+        np.testing.assert_array_equal(mine, a)
