@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _LATE = {
     "ShapeDtype": "tracing.host",
     "trim_memory": "runtime.pool",
+    **dict.fromkeys(("get_num_threads", "set_num_threads"), "runtime.threads"),
     "fft": "xp.namespaces",
     "linalg": "xp.namespaces",
     "Tensor": "xp.methods",  # with its methods

@@ -71,7 +71,14 @@ TABLE: tuple[str, ...] = (
 #:           `lower` on, in several threads with contexts of their own; the first status that is not 0
 TABLE_LIMIT = 8 * len(TABLE)
 TABLE_RUN = TABLE_LIMIT + 8
-TABLE_BYTES = TABLE_RUN + 8
+#: int64 stream: bytes that a kernel moves from which on its stores pass the caches by
+TABLE_STREAM = TABLE_RUN + 8
+#: int32 clock_gettime(int32, int64[2])
+TABLE_CLOCK = TABLE_STREAM + 8
+#: four functions of Python's C API that look for signals, and what a handler raised: type, value, traceback (`signals`)
+TABLE_SIGNALS = TABLE_CLOCK + 8
+TABLE_PENDING = TABLE_SIGNALS + 32
+TABLE_BYTES = TABLE_PENDING + 24
 #: The limit where regions are never split.
 NEVER = (1 << 63) - 1
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterable
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from jitgraph.ir.graph import Graph
     from jitgraph.observe.explain import Explanation
     from jitgraph.observe.memory import MemoryReport
+    from jitgraph.pickling import Sources
 
 _making = threading.Lock()
 
@@ -36,14 +36,15 @@ class JitFunction:
     #: Recognised without an import by the layers below.
     __jitgraph_jit__ = True
 
-    def __new__(cls, fn: Callable[..., Any], options: JitOptions) -> JitFunction:
+    def __new__(cls, fn: Callable[..., Any], options: JitOptions) -> JitFunction:  # noqa: PYI034  # of a subclass
         made: JitFunction = object.__new__(callable_type(cls))
         return made
 
     def __init__(self, fn: Callable[..., Any], options: JitOptions) -> None:
         if not callable(fn):
             raise TypeError(f"jit takes a function, got {type(fn).__name__}")
-        _check_names(fn, options.static_argnames)
+        _check_names(fn, options.static_argnames, "static_argnames")
+        _check_names(fn, options.donate_argnames, "donate_argnames")
         self.__wrapped__: Callable[..., Any]
         functools.update_wrapper(self, fn)
         self._options = options
@@ -72,8 +73,12 @@ class JitFunction:
             return self._call  # type: ignore[return-value]
 
     def __jitgraph_rejit__(self, fn: Callable[..., Any], same_arguments: bool) -> JitFunction:
-        """`fn` jitted with the options of this function; static names hold if it has the same arguments."""
-        return JitFunction(fn, self._options if same_arguments else self._options._replace(static_argnames=()))
+        """`fn` jitted with the options of this function; static names hold if it has the same arguments.
+
+        Nothing is given away: a gradient needs the arguments as they are.
+        """
+        static = self._options.static_argnames if same_arguments else ()
+        return JitFunction(fn, self._options._replace(static_argnames=static, donate_argnames=()))
 
     # --- looking in
 
@@ -145,8 +150,17 @@ class JitFunction:
         return f"<jit {getattr(self, '__qualname__', self.__wrapped__)!s}>"
 
     def __reduce__(self) -> Any:
-        """By reference, as functions are pickled."""
-        return _by_reference, (self.__module__, self.__wrapped__.__qualname__)
+        """By reference, as functions are pickled; by value, with the options, by picklers that take functions so."""
+        from jitgraph.pickling import reduce
+
+        return reduce(self, self.__wrapped__, self._options, _unmade)
+
+    def __setstate__(self, state: tuple[Callable[..., Any], JitOptions, Sources]) -> None:
+        from jitgraph.pickling import know_sources
+
+        fn, options, sources = state
+        know_sources(fn, sources)
+        self.__init__(fn, options)  # type: ignore[misc]  # pickled by value: made here, once the function is whole
 
     def __copy__(self) -> JitFunction:
         return self
@@ -155,29 +169,26 @@ class JitFunction:
         return self
 
 
-def _check_names(fn: Callable[..., Any], static: tuple[str, ...]) -> None:
-    """Refuse `static_argnames` that name no parameter.
+def _check_names(fn: Callable[..., Any], names: tuple[str, ...], option: str) -> None:
+    """Refuse names, given by an option, that name no parameter.
 
     Raises:
         ValueError: one does not.
     """
-    if not static:
+    if not names:
         return
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):
         return
-    unknown = [name for name in static if name not in parameters]
+    unknown = [name for name in names if name not in parameters]
     if unknown and not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        raise ValueError(f"static_argnames: {unknown[0]!r} is no parameter of {getattr(fn, '__name__', fn)}")
+        raise ValueError(f"{option}: {unknown[0]!r} is no parameter of {getattr(fn, '__name__', fn)}")
 
 
-def _by_reference(module: str, qualname: str) -> Any:
-    __import__(module)
-    found: Any = sys.modules[module]
-    for name in qualname.split("."):
-        found = getattr(found, name)
-    return found
+def _unmade() -> JitFunction:
+    """What a pickle by value begins with: its function may refer to it."""
+    return JitFunction.__new__(JitFunction, _unmade, JitOptions())
 
 
 @overload
@@ -193,6 +204,7 @@ def jit(
     numerics: Literal["default", "numpy"] = "default",
     check: bool | None = None,
     fallback: Literal["error", "eager"] = "error",
+    donate_argnames: str | Iterable[str] = (),
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 @overload
 def jit(
@@ -205,6 +217,7 @@ def jit(
     numerics: Literal["default", "numpy"] = "default",
     check: bool | None = None,
     fallback: Literal["error", "eager"] = "error",
+    donate_argnames: str | Iterable[str] = (),
 ) -> JitFunction: ...
 def jit(
     fn: Callable[..., Any] | None = None,
@@ -216,6 +229,7 @@ def jit(
     numerics: Literal["default", "numpy"] = "default",
     check: bool | None = None,
     fallback: Literal["error", "eager"] = "error",
+    donate_argnames: str | Iterable[str] = (),
 ) -> Any:
     """Compile a function written with NumPy; bare (`@jit`) or with options (`@jit(fastmath=True)`).
 
@@ -229,6 +243,9 @@ def jit(
         numerics: "numpy" calls NumPy's own transcendental functions: the same bits as eager.
         check: run NumPy beside and report the first operation that differs (None: as the setting `check`).
         fallback: what to do with a function that cannot be captured: raise ("error"), or run it in Python ("eager").
+        donate_argnames: parameters whose arrays the caller gives away: a result of the same dtype, sizes and memory
+            order is put there, and is then that very array object. Afterwards only the results may be used. Arrays that
+            are read-only or overlap other arguments are left alone.
 
     Raises:
         ValueError: an option has a value that is not listed.
@@ -245,7 +262,11 @@ def jit(
     ):
         if value not in known:
             raise ValueError(f"{name}: {value!r} is none of {', '.join(map(repr, known))}")
-    options = JitOptions(names, specialize, CodeOptions(flags, numerics), check, fallback)
+    given = (donate_argnames,) if isinstance(donate_argnames, str) else tuple(donate_argnames)
+    both = set(names) & set(given)
+    if both:
+        raise ValueError(f"donate_argnames: {min(both)!r} is static, so it is no array")
+    options = JitOptions(names, specialize, CodeOptions(flags, numerics), check, fallback, given)
     return (lambda f: _jitted(f, options)) if fn is None else _jitted(fn, options)
 
 

@@ -18,6 +18,7 @@ from jitgraph.abi import Interface
 from jitgraph.cache import disk
 from jitgraph.cache.key import Parts, digest, parts
 from jitgraph.config import config
+from jitgraph.forking import open_in_child
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.printer import print_graph
 from jitgraph.loading import uncollected
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 #: Receives each finished stage: (name, text maker, suffix, milliseconds).
 StageObserver = Callable[[str, Callable[[], str], str, float], None]
-#: Compiled graphs kept in the process, over all functions.
+#: Object code kept in the process, over all functions, for graphs that come again: so many, and so many bytes.
 _CODES_KEPT = 512
+_CODES_BYTES = 32 << 20
 #: Characters of a graph's first line that an entry on disk says of itself.
 _ABOUT = 400
 
@@ -180,6 +182,7 @@ class Compiled(NamedTuple):
 
 _codes: OrderedDict[str, tuple[bytes, dict[str, Any]]] = OrderedDict()
 _codes_lock = threading.Lock()
+open_in_child(_codes_lock)
 
 
 def made_now(blas: str = "") -> Parts:
@@ -224,12 +227,16 @@ def compile_graph(graph: Graph) -> Compiled:
     with _codes_lock:
         _codes[key] = known
         _codes.move_to_end(key)
-        while len(_codes) > _CODES_KEPT:
-            _codes.popitem(last=False)
+        if source != "memory":
+            total = sum(len(code) for code, _ in _codes.values())
+            while len(_codes) > _CODES_KEPT or (total > _CODES_BYTES and len(_codes) > 1):
+                total -= len(_codes.popitem(last=False)[1][0])
     start = time.perf_counter()
     interface = Interface.from_plain(known[1])
     hosts = {k: graph.sites[k].call for k in interface.hosts}
     executable = tools.invoke.Executable(interface, known[0], graph.sites, hosts)
+    if any(op.name == "matmul" for op in graph.walk()):
+        tools.invoke.threads.prepare_blas()
     times["load"] = 1e3 * (time.perf_counter() - start)
     return Compiled(executable, source, times, missed)
 

@@ -42,7 +42,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("check", "JITGRAPH_CHECK", False, _switch, "Run NumPy beside every compiled call and compare."),
     Setting("cpu", "JITGRAPH_CPU", "", str, "CPU to compile for, as LLVM names it; empty: the host."),
     Setting("disable_jit", "JITGRAPH_DISABLE_JIT", False, _switch, "Jitted functions run as plain Python."),
-    Setting("dispatch", "JITGRAPH_DISPATCH", "native", _dispatch, "What serves calls: native, python, or both (compared)."),
+    Setting("dispatch", "JITGRAPH_DISPATCH", "native", _dispatch, "What serves calls: native, python or both."),
     Setting("dump", "JITGRAPH_DUMP", "", str, "Stages to dump, by comma: pass names, trace, loops, llvm, asm, all."),
     Setting("dump_dir", "JITGRAPH_DUMP_DIR", "", str, "Folder for dumps; empty: standard error."),
     Setting("log", "JITGRAPH_LOG", "", str, "Events to log to standard error, comma-separated: miss, compile."),

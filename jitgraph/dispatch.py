@@ -21,14 +21,15 @@ from jitgraph.compiler import Stages, apply_options
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.layouts import extent
-from jitgraph.options import JitOptions
 from jitgraph.native.callable import is_patchable
+from jitgraph.options import JitOptions
 from jitgraph.pytree import TreeDef, flatten, unflatten
 from jitgraph.records import dataclass
 from jitgraph.specialise import MISS, RUN_PLAIN, OtherPath, Plain, Specialisation
 from jitgraph.tensor import current_mode
 from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace
 from jitgraph.tracing.capture_mode import Assumption
+from jitgraph.tracing.donation import overlaps
 from jitgraph.tracing.host import ShapeDtype
 from jitgraph.tracing.leaves import TAPED, CallSpec, key_text
 
@@ -44,6 +45,10 @@ _LEAVES = frozenset((np.ndarray, float, int, np.float64, np.float32, np.int64))
 _PATHS = 12
 #: Most assumptions that calls have shown of one trace; where they show more, it runs in Python.
 _ASSUMED = 500
+#: Parts of a key that native code knows; a call with more is Python's.
+_NATIVE_KEY = 4
+#: Calls through Python until native code is made where it cannot be stored.
+_UNCACHED_HITS = 1000
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
@@ -62,7 +67,11 @@ class Dispatcher:
         self.options = options
         self.name: str = getattr(fn, "__qualname__", None) or type(fn).__name__
         self.spec = CallSpec(fn, options.static_argnames)
-        self.trace_options = TraceOptions(static_argnames=options.static_argnames, specialize=options.specialize or "")
+        self.trace_options = TraceOptions(
+            static_argnames=options.static_argnames,
+            specialize=options.specialize or "",
+            donate_argnames=options.donate_argnames,
+        )
         self._flat: dict[int, TreeDef] = {}
         self.cache: Specialisations[Specialisation | Plain] = Specialisations(config.entries)
         self._native: NativeCalls | None = None
@@ -80,13 +89,13 @@ class Dispatcher:
         if config.disable_jit or current_mode() is not None:
             return self.fn(*args, **kwargs)
         leaves, tree = self._flatten(args, kwargs)
-        key = call_key(leaves, tree, self.trace_options.specialize)
+        key = self._key(leaves, tree)
         if config.check if self.options.check is None else self.options.check:
             from jitgraph.observe.check import check_graph
 
             captured = self.trace(args, kwargs)
             check_graph(captured.graph, captured.arguments(leaves, (args, kwargs)))
-        if config.dispatch == "both":
+        if config.dispatch == "both" and len(key) == _NATIVE_KEY:
             return self._compared(key, leaves, args, kwargs)
         return self._serve(key, leaves, args, kwargs, ())
 
@@ -94,7 +103,6 @@ class Dispatcher:
         """A call through Python and through native code."""
         from jitgraph.native.both import Comparison
 
-        self._promotes = False  # the object of the user stays with Python
         if self.comparison is None:
             self.comparison = Comparison()
         return self.comparison.call(
@@ -103,7 +111,6 @@ class Dispatcher:
             key,
             leaves,
             (args, kwargs),
-            lambda item: partial(self._stopped, item),
         )
 
     def _serve(self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs, path: tuple[bool, ...]) -> Any:
@@ -130,7 +137,9 @@ class Dispatcher:
 
     def _promote(self, item: Specialisation | Plain, key: Any, leaves: list[Any], call: tuple[Args, Kwargs]) -> None:
         """Have native code serve calls like this one from now on, if it can."""
-        if type(item) is not Specialisation:
+        if config.dispatch != "native" or type(item) is not Specialisation or len(key) != _NATIVE_KEY:
+            return
+        if not config.cache and self.cache.hits < _UNCACHED_HITS:
             return
         with self.cache.lock:
             native = self._native
@@ -152,10 +161,7 @@ class Dispatcher:
 
     def _stopped(self, item: Specialisation, frame: Any, status: int, call: tuple[Args, Kwargs]) -> Any:
         """Native code has called `item`, whose machine code stopped with a status: raise, or call in another way."""
-        executable = item.compiled.executable
-        error = executable.failure(status, frame)
-        frame.reset()
-        frame.made = [None] * len(executable.interface.results)
+        error = item.stopped(frame, status)
         if not isinstance(error, item.compiled.deoptimise):
             raise error
         other = item.other_path(error)
@@ -163,8 +169,16 @@ class Dispatcher:
         if type(other) is not OtherPath:
             return self.fn(*args, **kwargs)
         leaves, tree = self._flatten(args, kwargs)
-        key = call_key(leaves, tree, self.trace_options.specialize)
+        key = self._key(leaves, tree)
         return self._serve(key, leaves, args, kwargs, other.path)
+
+    def _key(self, leaves: list[Any], tree: TreeDef) -> Any:
+        """The specialisation key of a call; donated arrays that overlap others are not used, by a trace of its own."""
+        key = call_key(leaves, tree, self.trace_options.specialize)
+        donated = self.options.donate_argnames
+        if donated and overlaps(leaves, self.spec.leaves_of(tree, donated)):
+            return (*key, "overlaps")
+        return key
 
     def _flatten(self, args: Args, kwargs: Kwargs) -> tuple[list[Any], TreeDef]:
         """Leaves and structure of a call; arrays and numbers in positions, the usual case, take a short way."""
@@ -215,7 +229,7 @@ class Dispatcher:
         if any(type(x) is ShapeDtype for x in described):
             args, kwargs = unflatten(tree, [_example(x) for x in described])
         leaves, tree = self.spec.flatten(args, kwargs)
-        key = call_key(leaves, tree, self.trace_options.specialize)
+        key = self._key(leaves, tree)
         with self.cache.lock:
             if not any(item.serves(leaves, (args, kwargs)) for item in self.cache.get(key)):
                 self._make(key, leaves, args, kwargs, ())
@@ -334,9 +348,7 @@ def _example(x: Any) -> Any:
     if type(x) is not ShapeDtype:
         return x
     if not all(isinstance(d, int | np.integer) for d in x.shape):
-        raise ValueError(
-            f"sizes of arguments are numbers (any serve that compare like the real ones), got {x}"
-        )
+        raise ValueError(f"sizes of arguments are numbers (any serve that compare like the real ones), got {x}")
     return np.zeros([int(d) for d in x.shape], x.dtype)
 
 

@@ -151,6 +151,10 @@ class TraceMode:
         """The data of a traced Tensor are asked for."""
         raise errors.InternalError("a traced Tensor has no data")
 
+    def mixed(self, other: TraceMode) -> NoReturn:
+        """A Tensor of another trace is an operand, or one that is not usable any more."""
+        other.no_data()
+
     def lift_plain(self) -> None:
         """An ndarray is where a traced array is needed: a trace begins anew with NumPy's arrays traced."""
 

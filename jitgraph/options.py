@@ -22,3 +22,4 @@ class JitOptions(NamedTuple):
     code: CodeOptions = CodeOptions()
     check: bool | None = None
     fallback: Literal["error", "eager"] = "error"
+    donate_argnames: tuple[str, ...] = ()

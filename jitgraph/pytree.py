@@ -9,6 +9,7 @@ Only exact builtin classes count: a subclass of `list` is a leaf unless it is re
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from types import SimpleNamespace
@@ -63,13 +64,23 @@ NONE: Final = TreeDef(type(None))
 Flatten = Callable[[Any], tuple[Sequence[Any], Hashable]]
 Unflatten = Callable[[Any, Sequence[Any]], Any]
 _registered: dict[type, tuple[Flatten, Unflatten]] = {}
+#: Registered classes whose first child is the number of the one that `unflatten` makes, if it is an int.
+_choosing: set[type] = set()
 _fields: dict[type, tuple[str, ...]] = {}
 
 
 def register(
-    cls: type[T], flatten: Callable[[T], tuple[Sequence[Any], Hashable]], unflatten: Callable[[Any, Sequence[Any]], T]
+    cls: type[T],
+    flatten: Callable[[T], tuple[Sequence[Any], Hashable]],
+    unflatten: Callable[[Any, Sequence[Any]], T],
+    *,
+    chooses: bool = False,
 ) -> None:
     """Make instances of `cls` nodes: `flatten(x) -> (children, metadata)`, `unflatten(metadata, children) -> x`.
+
+    Args:
+        chooses: the first child says which of the others the value is: an int k in its place, and `unflatten` answers
+            the k-th of them, without a look at the rest.
 
     Raises:
         ValueError: the class is registered already.
@@ -77,6 +88,8 @@ def register(
     if cls in _registered:
         raise ValueError(f"{cls.__name__} is registered already")
     _registered[cls] = (flatten, unflatten)
+    if chooses:
+        _choosing.add(cls)
 
 
 def register_leaf(cls: type) -> None:
@@ -189,6 +202,8 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     if kind is type(None):
         return None
+    if kind in _choosing:
+        return _chosen(treedef, leaves)
     items = [_unflatten(c, leaves) for c in treedef.children]
     if kind is tuple:
         return tuple(items)
@@ -197,6 +212,20 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
     if kind is dict:
         return dict(zip(treedef.meta, items, strict=True))  # type: ignore[call-overload]
     return node(kind, treedef.meta, items)
+
+
+def _chosen(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
+    """The child that the first one names; a node of them all if that one is no int."""
+    first, *rest = treedef.children
+    which = _unflatten(first, leaves)
+    if type(which) is not int:  # traced
+        return node(treedef.kind, treedef.meta, [which, *(_unflatten(c, leaves) for c in rest)])
+    made = None
+    for k, c in enumerate(rest):
+        own = list(itertools.islice(leaves, c.count))
+        if k == which:
+            made = _unflatten(c, iter(own))
+    return made
 
 
 def node(kind: Any, meta: Any, items: Sequence[Any]) -> Any:
@@ -211,6 +240,16 @@ def node(kind: Any, meta: Any, items: Sequence[Any]) -> Any:
     for name, item in zip(meta, items, strict=True):
         object.__setattr__(made, name, item)
     return made
+
+
+def chooses(kind: Any) -> bool:
+    """Whether a node of the class stands for one of its children (`register`)."""
+    return kind in _choosing
+
+
+def has_choice(treedef: TreeDef) -> bool:
+    """Whether there is such a node in a tree."""
+    return treedef.kind in _choosing or any(map(has_choice, treedef.children))
 
 
 def is_registered(kind: type) -> bool:

@@ -14,7 +14,7 @@ from jitgraph.ir.graph import Graph, Result
 from jitgraph.ir.layouts import extent
 from jitgraph.ir.transform import dims_of_attr
 from jitgraph.ir.types import IndexMap
-from jitgraph.pytree import unflatten
+from jitgraph.pytree import TreeDef, chooses, has_choice, unflatten
 from jitgraph.tensor import Tensor, plain, view_array
 from jitgraph.tracing import running
 from jitgraph.tracing.capture import Trace
@@ -81,7 +81,8 @@ class Specialisation:
         self.graph: Graph = trace.graph
         #: Of tracing and of the stages behind it, in the order in which they ran.
         self.times_ms: dict[str, float] = {}
-        self._exported = export_symbols(self.graph)
+        #: The result slot of each symbol that only the run knows.
+        self.exported = export_symbols(self.graph)
         self.compiled: Compiled = compile_graph(self.graph)
         self._prepare = self.compiled.executable.prepare
         self._deoptimise = self.compiled.deoptimise
@@ -100,9 +101,8 @@ class Specialisation:
         self._order = sorted(range(len(self._recipes)), key=lambda k: self.graph.results[k].how == "view_of_result")
         #: The order if some results are one of two, of which only one may be there.
         self._chooses = None
-        if any(r.how == "choice" for r in self.graph.results):
-            wanted = max([trace.out_tree.count, *(r.first + r.count for r in trace.replays)])
-            self._chooses = lambda made: chosen_order(self.graph.results, range(wanted), made)
+        if any(r.how == "choice" for r in self.graph.results) or has_choice(trace.out_tree):
+            self._chooses = lambda made: chosen_order(self.graph.results, wanted_leaves(trace, made), made)
         #: One fresh array or scalar and nothing else: the shortest way back.
         self.is_single = (
             trace.out_tree.kind is None
@@ -180,6 +180,14 @@ class Specialisation:
             frame.made = [None] * len(made)
         return made[0] if self.is_single else self._result(made, args, call)
 
+    def stopped(self, frame: Any, status: int) -> BaseException:
+        """What to raise for the status of a call that native code made; the frame may be used again."""
+        executable = self.compiled.executable
+        error: BaseException = executable.failure(status, frame)
+        frame.reset()
+        frame.made = [None] * len(executable.interface.results)
+        return error
+
     def other_path(self, other: Exception) -> Any:
         number = self._assumptions.get(other.args[1]) if self._assumptions and len(other.args) > 1 else None
         if number is None:
@@ -188,7 +196,7 @@ class Specialisation:
 
     def _result(self, made: Sequence[Any], args: Sequence[Any], call: Call) -> Any:
         env: Env = {name: extent(args[arg], axis) for name, arg, axis in self._sizes}
-        for name, slot in self._exported.items():
+        for name, slot in self.exported.items():
             env[name] = int(made[slot])
         leaves: list[Any] = [None] * len(self._recipes)
         for k in self._order if self._chooses is None else self._chooses(made):
@@ -250,6 +258,30 @@ def _recipe(r: Result) -> Callable[..., Any] | None:
     if r.how == "dim":
         return lambda made, args, leaves, env: evaluate(r.dim, env)
     return lambda made, args, leaves, env: r.value
+
+
+def wanted_leaves(trace: Trace, made: Sequence[Any]) -> list[int]:
+    """The leaves of a call's result and of what it stores, without those of options that it does not return."""
+    found = [k for r in trace.replays for k in range(r.first, r.first + r.count)]
+
+    def visit(tree: TreeDef, at: int) -> None:
+        if tree.kind is None or not has_choice(tree):
+            found.extend(range(at, at + tree.count))
+            return
+        children = list(tree.children)
+        if chooses(tree.kind):
+            found.append(at)
+            which = trace.graph.results[at]
+            number = made[which.index] if which.how == "fresh" else which.value
+            before = sum(c.count for c in children[1 : 1 + number])
+            visit(children[1 + number], at + 1 + before)
+            return
+        for c in children:
+            visit(c, at)
+            at += c.count
+
+    visit(trace.out_tree, 0)
+    return found
 
 
 def chosen_order(results: Sequence[Result], wanted: Iterable[int], made: Sequence[Any]) -> list[int]:

@@ -578,7 +578,12 @@ def mode_of(operands: Sequence[Any]) -> Mode:
 def lift(mode: Mode, x: Any) -> Any:
     """`x` (Tensor, ndarray or number) as a value of `mode`."""
     if type(x) is Tensor:
-        return read(x) if x._storage.mode is mode else mode.lift(plain(x))
+        other = x._storage.mode
+        if other is mode:
+            return read(x)
+        if other.name == mode.name == "trace":
+            mode.mixed(other)  # type: ignore[attr-defined]
+        return mode.lift(plain(x))
     return mode.lift(x)
 
 

@@ -21,7 +21,7 @@ def test_bad_environment_names_the_variable() -> None:
 
 
 def test_unknown_setting_lists_the_known_ones() -> None:
-    with pytest.raises(AttributeError, match="no setting 'cach'; there are cache, cache_dir"):
+    with pytest.raises(AttributeError, match="no setting 'cach'; there are blas_on_pool, cache, cache_dir"):
         config.update(cach=True)
 
 

@@ -7,6 +7,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from jitgraph.forking import open_in_child
+
 T = TypeVar("T")
 #: Misses of a function that are told of.
 _MISSES = 64
@@ -81,6 +83,7 @@ class Specialisations(Generic[T]):
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.lock = threading.RLock()
+        open_in_child(self.lock)
         self._lists: OrderedDict[Hashable, tuple[T, ...]] = OrderedDict()
         #: Counts hits that did not come through here.
         self.other_hits: Callable[[], int] = int

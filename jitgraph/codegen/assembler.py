@@ -101,7 +101,7 @@ class Assembler:
 
     __slots__ = (
         *("_count", "_declared", "_flags", "_open", "_phis", "_splats"),
-        *("block", "has_avx512", "has_fma", "has_half", "library", "lines"),
+        *("block", "block_line", "has_avx512", "has_fma", "has_half", "library", "lines"),
     )
 
     def __init__(
@@ -115,6 +115,8 @@ class Assembler:
     ) -> None:
         self.lines: list[str] = [f"{entry}:"]
         self.block = entry
+        #: The line at which the current block begins.
+        self.block_line = 0
         self.has_fma = has_fma
         self.has_avx512 = has_avx512
         self.has_half = has_half
@@ -668,6 +670,7 @@ class Assembler:
             self.br(name)
         self.lines.append(f"{name}:")
         self.block = name
+        self.block_line = len(self.lines)
         self._open = True
         self._splats.clear()
         return name

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from jitgraph.codegen.loops import Bind, Buffer, CallKernel, For, Function, If, Load, Reduce, Stmt, Store, While
 from jitgraph.codegen.loops_walk import names_of, walk
-from jitgraph.ir.dims import DimLike, parts_of, split_linear, substitute, symbol, symbols
+from jitgraph.ir.dims import DimLike, as_symbol, parts_of, split_linear, substitute, symbol, symbols
 from jitgraph.records import dataclass
 
 #: Pairs of a load and a store beyond so many are not compared.
@@ -32,6 +32,72 @@ def begins_in_place(stmt: Stmt, old: str, new: str, kernels: Mapping[str, Functi
     return all(found.before(load, store) for load in found.loads for store in found.stores)
 
 
+def is_copy(stmt: Stmt, old: str, new: str, kernels: Mapping[str, Function]) -> bool:
+    """Whether `stmt` does nothing but store elements of `old` at the same places of `new`."""
+    body: Sequence[Stmt] = kernels[stmt.name].body if isinstance(stmt, CallKernel) else [stmt]
+    found = _Accesses(kernels)
+    found.visit([stmt], {old}, {new}, {}, (), ())
+    if not found.sound or len(found.loads) != 1 or len(found.stores) != 1:
+        return False
+    inside = [s for s in walk(list(body)) if not isinstance(s, For)]
+    load, store = inside if len(inside) == 2 else (None, None)  # noqa: PLR2004
+    if not isinstance(load, Load) or not isinstance(store, Store):
+        return False
+    (read,), (write,) = found.loads, found.stores
+    same = read.buffer == write.buffer and read.index == write.index
+    return same and store.value == load.var and store.imag == load.imag
+
+
+def stores_to(stmt: Stmt, name: str, kernels: Mapping[str, Function]) -> bool:
+    """Whether a statement may write a buffer."""
+    for s in walk([stmt]):
+        if isinstance(s, Store):
+            if s.buffer.name == name:
+                return True
+        elif isinstance(s, CallKernel):
+            inner = zip(s.buffers, kernels[s.name].buffers, strict=True)
+            names = [b.name for outer, b in inner if outer.name == name]
+            if any(stores_to(x, b, kernels) for b in names for x in kernels[s.name].body):
+                return True
+        elif not isinstance(s, Load) and name in names_of(s):
+            return True
+    return False
+
+
+def is_overwritten_by(stmt: Stmt, buffer: Buffer, kernels: Mapping[str, Function]) -> bool:
+    """Whether a statement stores to each element of dense memory, and reads none of it.
+
+    There has to be one store, whose indices are the indices of the loops around it, over all of the shape.
+    """
+    found = _Accesses(kernels)
+    found.visit([stmt], {buffer.name}, set(), {}, (), ())
+    if found.loads:
+        return False
+    found = _Accesses(kernels)
+    found.visit([stmt], (), {buffer.name}, {}, (), ())
+    if not found.sound or len(found.stores) != 1 or not _dense(buffer):
+        return False
+    (store,) = found.stores
+    if not _dense(store.buffer) or elements(store.buffer) != elements(buffer) or store.buffer.dtype != buffer.dtype:
+        return False
+    if store.conditional or len(store.loops) != len(store.index):
+        return False
+    ranges = {loop.symbol: loop for loop in store.loops}
+    for i, size in zip(store.index, store.buffer.shape, strict=True):
+        loop = ranges.pop(as_symbol(i) or "", None)
+        if loop is None or loop.lower != 0 or loop.upper != size or loop.step != 1:
+            return False
+    return True
+
+
+def elements(b: Buffer) -> DimLike:
+    """How many elements a buffer has."""
+    count: DimLike = 1
+    for d in b.shape:
+        count = count * d
+    return count
+
+
 @dataclass(slots=True, eq=False)
 class _Loop:
     """A loop around an access, over the symbols of the outermost function.
@@ -49,13 +115,16 @@ class _Loop:
 
 @dataclass(slots=True, eq=False)
 class _Access:
-    """A load or store: the place, the loops around it from the outermost, the calls in pieces around it."""
+    """A load or store: the place, the loops around it from the outermost, the calls in pieces around it, and whether
+    it may be left out.
+    """
 
     buffer: Buffer
     index: tuple[DimLike, ...]
     loops: tuple[_Loop, ...]
     split: tuple[CallKernel, ...]
     at: int
+    conditional: bool
 
 
 _Env: TypeAlias = Mapping[str, DimLike]
@@ -78,6 +147,7 @@ class _Accesses:
         self.moving: set[str] = set()
         self.sound = True
         self.at = 0
+        self.conditions = 0
 
     def visit(
         self,
@@ -104,10 +174,15 @@ class _Accesses:
                 self.sound &= not (isinstance(s, For) and s.role == "append")
                 loop = self.loop(s, env, split, bounds)
                 inner = {**env, s.symbol: symbol(loop.symbol)}
+                ends = isinstance(s, For) and s.going is not None
+                self.conditions += ends
                 self.visit(s.body, old, new, inner, (*loops, loop), split, bounds)
+                self.conditions -= ends
             elif isinstance(s, If):
+                self.conditions += 1
                 self.visit(s.then, old, new, env, loops, split, bounds)
                 self.visit(s.otherwise, old, new, env, loops, split, bounds)
+                self.conditions -= 1
             elif isinstance(s, While):
                 self.sound &= not any(name in old or name in new for x in walk([s]) for name in names_of(x))
                 self.moving.update(x.symbol for x in walk([s]) if isinstance(x, (For, Reduce, Bind)))
@@ -132,7 +207,7 @@ class _Accesses:
             self.sound = False
         elif b.name in (old if isinstance(s, Load) else new):
             shape, strides, index = (tuple(substitute(d, env) for d in ds) for ds in (b.shape, b.strides, s.index))
-            found = _Access(Buffer("", b.dtype, shape, strides), index, loops, split, self.at)
+            found = _Access(Buffer("", b.dtype, shape, strides), index, loops, split, self.at, self.conditions > 0)
             (self.loads if isinstance(s, Load) else self.stores).append(found)
 
     def loop(self, s: For | Reduce, env: _Env, split: tuple[CallKernel, ...], bounds: tuple[str, ...]) -> _Loop:

@@ -117,7 +117,7 @@ def run_program(
         if poison and p.memory is not None:
             for chain in p.memory.chains:
                 end = chain.lives[-1].dies
-                if end is not None and chain.result is None:
+                if end is not None and chain.outside is None:
                     run.deaths.setdefault(id(end.stmt), []).append((chain.lives[-1].buffer, chain.size))
         for e in p.entry_buffers:
             array = args[e.slot] if e.source == "arg" else results[e.slot]
@@ -324,7 +324,10 @@ class _Run:
     def alloc(self, s: Alloc) -> None:
         if s.scope == "scratch":
             host = self.buffers[s.host] if s.host and self.dim(s.fits) else None
-            self.buffers[s.buffer.name] = host or Memory(self.arena.data, self.dim(s.offset))
+            if host is not None:
+                self.buffers[s.buffer.name] = Memory(host.data, host.origin + self.dim(s.inside))
+            else:
+                self.buffers[s.buffer.name] = Memory(self.arena.data, self.dim(s.offset))
             return
         shape = [self.dim(d) for d in s.buffer.shape]
         if s.scope == "result":

@@ -19,8 +19,10 @@ from jitgraph.codegen.llvm_control import emit_check, emit_for, emit_if, emit_wh
 from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Memory
 from jitgraph.codegen.llvm_heap import heap_function
 from jitgraph.codegen.llvm_memory import emit_alloc, emit_free, emit_load, emit_store, emit_swap, free_rows, set_buffer
+from jitgraph.codegen.llvm_poll import poll_function
 from jitgraph.codegen.llvm_reduce import emit_reduce
 from jitgraph.codegen.llvm_scalar import emit_dim_value, emit_let
+from jitgraph.codegen.llvm_streams import fence
 from jitgraph.codegen.loops import (
     Alloc,
     Bind,
@@ -104,6 +106,7 @@ class ModuleEmitter:
     def kernel(self, k: Function) -> None:
         """Emit a kernel, unless one with the same text is there."""
         f = FunctionEmitter(self, swapped(k.body))
+        f.polls = k.polls
         parameters = ["ptr %ctx"]
         for i, b in enumerate(k.buffers):
             parameters.append(f"ptr %b{i}")
@@ -119,6 +122,7 @@ class ModuleEmitter:
         f.statements(k.body)
         for i, result in enumerate(k.results):
             f.a.store(f.to_memory(f.operand(result)), f.a.gep(V("%out", "ptr"), 8 * i, "i8"), align=8)
+        fence(f)
         free_rows(f)
         f.a.ret(V("0", "i32"))
         text = self._body(f, ", ".join(parameters))
@@ -192,6 +196,13 @@ class ModuleEmitter:
             )
         return V(f"@{name}", "ptr")
 
+    def poll_function(self) -> V:
+        """The helper of `llvm_poll`, emitted at first use."""
+        if "poll" not in self._heap:
+            self._heap.add("poll")
+            self.functions.append(poll_function(self.attributes))
+        return V("@poll", "ptr")
+
     def heap_function(self, name: str) -> V:
         """The helper `alloc` or `free` of `llvm_heap`, emitted at first use."""
         if name not in self._heap:
@@ -204,11 +215,13 @@ class ModuleEmitter:
     def entry(self, p: Program) -> None:
         """`entry`: binds sizes, strides, buffers and scalars, then runs the program's body."""
         f = FunctionEmitter(self, swapped(p.entry))
+        f.polls = True
         a = f.a
         self.results = V("%results", "ptr")
         args = V("%args", "ptr")
         for k, (symbol, _, _) in enumerate(p.dims):
             f.bind(symbol, a.load(a.gep(V("%dims", "ptr"), 8 * k, "i8"), I64, align=8))
+            f.may_end_block()
         for symbol, value in p.sizes:
             f.bind(symbol, f.dim(value))
         for e in p.entry_buffers:
@@ -220,11 +233,13 @@ class ModuleEmitter:
                     if symbol:
                         f.bind(symbol, a.load(a.gep(strides, 8 * axis, "i8"), I64, align=8))
             set_buffer(f, e.buffer, a.load(a.gep(slots, at + SLOT_DATA, "i8"), "ptr", align=8), 0)
+            f.may_end_block()
         for k, (buffer, array) in enumerate(p.tables):
             self.globals.append(_table(f"table{k}", array))
             set_buffer(f, buffer, V(f"@table{k}", "ptr"), 0)
         for scalar, slot in p.entry_scalars:
             load_scalar(f, scalar, args, slot * SLOT_BYTES)
+            f.may_end_block()
         f.statements(p.entry)
         a.ret(V("0", "i32"))
         text = self._body(f, "ptr %ctx, ptr %args, ptr %results, ptr %dims, ptr %scratch")
@@ -243,10 +258,12 @@ class ModuleEmitter:
             size = a.load(a.gep(shapes[slot, field], 8 * k_th, "i8"), I64, align=8)
             a.store(size, a.gep(dims, 8 * k, "i8"), align=8)
             f.bind(symbol, size)
+            f.may_end_block()
         holds: V | None = None
         for relation, left, right in p.guards:
             one = a.icmp(_PREDICATES[relation], f.dim(left), f.dim(right))
             holds = one if holds is None else a.and_(holds, one)
+            f.may_end_block()
         if holds is not None:
             fits, misses = a.fresh_label("fits"), a.fresh_label("misses")
             a.condbr(holds, fits, misses)
@@ -258,6 +275,7 @@ class ModuleEmitter:
             for d in shape or ():
                 a.store(f.dim(d), a.gep(V("%result_dims", "ptr"), 8 * at, "i8"), align=8)
                 at += 1
+            f.may_end_block()
         for symbol, value in p.sizes:
             f.bind(symbol, f.dim(value))
         a.store(f.dim(p.scratch_bytes), V("%scratch_bytes", "ptr"), align=8)

@@ -13,6 +13,8 @@ from __future__ import annotations
 from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
 from jitgraph.codegen.assembler import COLD, FLOAT_BITS, HOT, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
+from jitgraph.codegen.llvm_poll import poll
+from jitgraph.codegen.llvm_streams import begin_streaming, may_stream, stores_aligned
 from jitgraph.codegen.loops import (
     Bind,
     Carry,
@@ -39,8 +41,8 @@ LARGE_BODY = 64
 CALL_WEIGHT = 16
 #: Vectors that a loop has at least for its stores to be aligned.
 ALIGNED_FROM = 16
-#: Statements that compute for each one that loads or stores: with fewer, memory is what a loop waits for.
-LIGHT = 1.5
+#: Statements that compute for each one that loads or stores: with no more, memory is what a loop waits for.
+LIGHT = 1.1
 #: A branch of a divergent `if` with more statements is skipped when no lane takes it.
 LARGE_BRANCH = 6
 #: Statements of the test of a `while` that is emitted twice.
@@ -85,6 +87,8 @@ class VectorBody:
     def emit(self, first: V, mask: V | None, level: Level) -> None:
         self.at(first, mask, level)
         self.f.statements(self.body)
+        if self.summary.nested:
+            poll(self.f, self.body)
 
     def leave(self) -> None:
         f = self.f
@@ -130,11 +134,14 @@ def emit_vector_for(f: FunctionEmitter, s: For) -> None:
         return
     level = f.open_level(s)
     body = VectorBody(f, s.symbol, lanes, s.body, summary)
-    skip = None if known is not None and known < ALIGNED_FROM * lanes else _lanes_ahead(f, body, lower, count, level)
+    aligned = None if known is not None and known < ALIGNED_FROM * lanes else _aligned(body)
     if summary.statements + CALL_WEIGHT * summary.calls > LARGE_BODY and (known is None or known % lanes):
+        skip = None if aligned is None else _lanes_ahead(f, body, aligned, lower, level)
+        if skip is not None:
+            skip = a.select(a.icmp("sge", count, V(str(ALIGNED_FROM * lanes), I64)), skip, V("0", I64))
         _masked_loop(f, body, lower, upper, level, skip)
-    elif skip is not None:
-        _head_main_and_tail(f, body, (lower, upper), skip, level, _interleave(s, summary))
+    elif aligned is not None:
+        _head_main_and_tail(f, body, (lower, upper, count), aligned, level, _interleave(s, summary), may_stream(f, s))
     else:
         _main_and_tail(f, body, lower, count, level, known, _interleave(s, summary))
     body.leave()
@@ -149,7 +156,7 @@ def _lanes(f: FunctionEmitter, s: For, summary: Summary) -> int:
     lanes = lanes_for(f, summary.itemsize)
     if f.target.memory_bytes >= f.target.vector_bytes or summary.nested or summary.calls:
         return lanes
-    computed = sum(isinstance(x, Let) for x in s.body)
+    computed = sum(isinstance(x, Let) and x.op != "cmp" for x in s.body)  # a select after it is one instruction, as min
     places = {
         (x.buffer.name, x.index) for x in s.body if isinstance(x, Load) and any(s.symbol in symbols(d) for d in x.index)
     }
@@ -157,25 +164,29 @@ def _lanes(f: FunctionEmitter, s: For, summary: Summary) -> int:
     return max(1, f.target.memory_bytes // summary.itemsize) if computed <= LIGHT * touched else lanes
 
 
-def _lanes_ahead(f: FunctionEmitter, body: VectorBody, lower: V, count: V, level: Level) -> V | None:
-    """How many lanes of the aligned vector in which the first element is stored lie in front; 0 if the loop is short.
-
-    None where nothing is stored as vectors. Where elements themselves are not aligned, it is any number of lanes.
-    """
-    a, lanes = f.a, body.lanes
+def _aligned(body: VectorBody) -> Store | None:
+    """What stores whole vectors, whose first element is known in front of the loop."""
+    f = body.f
     bound = {x.symbol for x in body.body if isinstance(x, Bind)}
     for s in body.body:
-        if not isinstance(s, Store):
-            continue
-        size, offset = s.buffer.dtype.itemsize, f.offset(s.buffer, s.index)
-        split = split_linear(offset, body.index)
-        if split is None or split[0] != size or not bound.isdisjoint(f.names_of(offset)):
-            continue
-        body.at(lower, None, level)
-        pointer = f.pointer(s.buffer, offset)
-        ahead = a.and_(a.lshr(a.ptrtoint(pointer), V(str(size.bit_length() - 1), I64)), V(str(lanes - 1), I64))
-        return a.select(a.icmp("sge", count, V(str(ALIGNED_FROM * lanes), I64)), ahead, V("0", I64))
+        if isinstance(s, Store):
+            offset = f.offset(s.buffer, s.index)
+            split = split_linear(offset, body.index)
+            if split is not None and split[0] == s.buffer.dtype.itemsize and bound.isdisjoint(f.names_of(offset)):
+                return s
     return None
+
+
+def _lanes_ahead(f: FunctionEmitter, body: VectorBody, s: Store, lower: V, level: Level) -> V:
+    """How many lanes of the aligned vector in which a loop stores its first element lie in front of that.
+
+    Where elements themselves are not aligned, it is any number of lanes.
+    """
+    a = f.a
+    body.at(lower, None, level)
+    address = a.ptrtoint(f.pointer(s.buffer, f.offset(s.buffer, s.index)))
+    element = a.lshr(address, V(str(s.buffer.dtype.itemsize.bit_length() - 1), I64))
+    return a.and_(element, V(str(body.lanes - 1), I64))
 
 
 def _interleave(s: For, summary: Summary) -> int:
@@ -223,18 +234,31 @@ def _masked_loop(f: FunctionEmitter, body: VectorBody, lower: V, upper: V, level
 
 
 def _head_main_and_tail(
-    f: FunctionEmitter, body: VectorBody, bounds: tuple[V, V], skip: V, level: Level, interleave: int
+    f: FunctionEmitter,
+    body: VectorBody,
+    bounds: tuple[V, V, V],
+    aligned: Store,
+    level: Level,
+    interleave: int,
+    streams: V | None = None,
 ) -> None:
-    """As `_main_and_tail`; if the first element stands `skip` lanes inside an aligned vector, the rest of that comes
+    """As `_main_and_tail`; if a long loop stores its first element inside an aligned vector, the rest of that comes
     first. It and what is left in the end are one piece of code.
 
     What the head leaves out lies in front of it: a load of elements that a store left out would wait for that store.
+
+    Args:
+        streams: whether stores pass the caches by, if they all are aligned; the main loop is there twice then.
     """
     a, lanes = f.a, body.lanes
     step, zero_lanes = lanes * interleave, V("0", I64)
-    lower, upper = bounds
-    part, main, loop = a.fresh_label("vector.part"), a.fresh_label("vector.main"), a.fresh_label("vector.loop")
-    rest, after = a.fresh_label("vector.rest"), a.fresh_label("vector.end")
+    lower, upper, count = bounds
+    long, part, main = a.fresh_label("vector.long"), a.fresh_label("vector.part"), a.fresh_label("vector.main")
+    loop, rest, after = a.fresh_label("vector.loop"), a.fresh_label("vector.rest"), a.fresh_label("vector.end")
+    short = a.block
+    a.condbr(a.icmp("sge", count, V(str(ALIGNED_FROM * lanes), I64)), long, main)
+    a.label(long)
+    skip = _lanes_ahead(f, body, aligned, lower, level)
     first = a.sub(lower, skip)
     begin, start = a.add(first, V(str(lanes), I64)), a.block
     a.condbr(a.icmp("ne", skip, zero_lanes), part, main)
@@ -258,24 +282,60 @@ def _head_main_and_tail(
     head = a.block
 
     a.label(main)
-    whole_from = a.phi([(lower, start), (begin, head)])
+    whole_from = a.phi([(lower, short), (lower, start), (stop, head)])
     whole = a.and_(a.sub(upper, whole_from), V(str(-step), I64))
     end = a.add(whole_from, whole)
-    a.condbr(a.icmp("ne", whole, zero_lanes), loop, rest)
-    a.label(loop)
-    first = a.phi([(whole_from, main)])
-    body.widen(step)
-    body.emit(first, None, level)
-    body.widen(lanes)
-    following = a.add(first, V(str(step), I64))
-    a.add_incoming(first, following, a.block)
-    a.condbr(a.icmp("slt", following, end), loop, rest)
+    if streams is None:
+        a.condbr(a.icmp("ne", whole, zero_lanes), loop, rest)
+        _whole_vectors(f, body, (whole_from, end, [main]), (loop, rest), level, step)
+    else:
+        some, fits, past = a.fresh_label("vector.some"), a.fresh_label("vector.fits"), a.fresh_label("vector.past")
+        a.condbr(a.icmp("ne", whole, zero_lanes), some, rest)
+        a.label(some)
+        a.condbr(streams, fits, loop)
+        a.label(fits)
+        body.at(whole_from, None, level)
+        a.condbr(stores_aligned(f, body.body), past, loop)
+        _whole_vectors(f, body, (whole_from, end, [some, fits]), (loop, rest), level, step)
+        a.label(past)
+        begin_streaming(f, interleave)
+        stream = a.fresh_label("vector.stream")
+        a.br(stream)
+        _whole_vectors(f, body, (whole_from, end, [past]), (stream, rest), level, step)
+        f.streaming = 0
 
     a.label(rest)
     for phi, value in ((at, end), (stop, upper), (skipped, zero_lanes), (is_head, V("false", "i1"))):
         a.add_incoming(phi, value, rest)
     a.condbr(a.icmp("slt", end, upper), part, after)
     a.label(after)
+
+
+def _whole_vectors(
+    f: FunctionEmitter,
+    body: VectorBody,
+    range_: tuple[V, V, list[str]],
+    labels: tuple[str, str],
+    level: Level,
+    step: int,
+) -> None:
+    """The loop over whole vectors, `step` lanes at a time.
+
+    Args:
+        range_: first index, end, and the blocks that control comes from.
+        labels: the loop's and that of what follows.
+    """
+    a, lanes = f.a, body.lanes
+    start, end, before = range_
+    loop, rest = labels
+    a.label(loop)
+    first = a.phi([(start, block) for block in before])
+    body.widen(step)
+    body.emit(first, None, level)
+    body.widen(lanes)
+    following = a.add(first, V(str(step), I64))
+    a.add_incoming(first, following, a.block)
+    a.condbr(a.icmp("slt", following, end), loop, rest)
 
 
 def _main_and_tail(
@@ -359,6 +419,7 @@ def _serial_for(f: FunctionEmitter, s: For) -> None:
     f.hoist_loads = None
     f.chain = level.chain = [{}]
     f.statements(s.body)
+    poll(f, s.body)
     nexts = [_carried_value(f, c, c.next) for c in s.carried]
     following = a.add(at, step)
     latch = a.block
@@ -445,6 +506,7 @@ def emit_while(f: FunctionEmitter, s: While) -> None:
     a.label(body)
     still = f.mask
     f.statements(s.body)
+    poll(f, s.body, bounded=False)
     for c, inner in zip(s.carried, inners, strict=True):
         value = _carried_value(f, c, c.next)
         if apart:
@@ -489,6 +551,7 @@ def _rotated_while(f: FunctionEmitter, s: While) -> None:
     f.hoist_loads = None
     f.chain = level.chain = [{}]
     f.statements(s.body)
+    poll(f, s.body, bounded=False)
     nexts = [f.operand(c.next) for c in s.carried]
     again = test(nexts)
     latch = a.block

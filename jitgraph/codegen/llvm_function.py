@@ -19,7 +19,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.abi import CONTEXT_TABLE, TABLE
-from jitgraph.codegen.assembler import Assembler, V
+from jitgraph.codegen.assembler import COLD, Assembler, V
 from jitgraph.codegen.loops import Buffer, Operand, Stmt, Var
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import Atom, Dim, DimLike, Monomial, as_symbol
@@ -47,6 +47,8 @@ def memory_type(dtype: np.dtype) -> str:
 
 I64 = "i64"
 CONTEXT = V("%ctx", "ptr")
+#: Instructions of a block, about; see `FunctionEmitter.may_end_block`.
+LONGEST_BLOCK = 300
 
 
 class Level:
@@ -87,6 +89,7 @@ class FunctionEmitter:
         lanes, mask, index: of the vector loop around: lane count (1 outside), active lanes (None: all), index symbol.
         divergent: some lanes, perhaps all, are off by control flow (not just a tail).
         varying_vars: names of scalars that differ between lanes, where nested loops need to know ahead.
+        polls: outermost loops look for signals.
         hoist_loads: buffers whose uniform loads may not be hoisted, or None if none may.
     """
 
@@ -117,6 +120,13 @@ class FunctionEmitter:
         #: Conditions `x == number` of integers, by name: an `If` after another on them is a jump.
         self.equalities: dict[str, tuple[Operand, int]] = {}
         self.hoist_loads: frozenset[str] | None = None
+        self.polls = False
+        #: In how many aligned parts stores of whole vectors pass the caches by (0: they do not), and the variable that
+        #: says in the end whether some have.
+        self.streaming = 0
+        self.streamed: V | None = None
+        #: Where the ways out of long blocks lead to.
+        self.way_out: str | None = None
         self._offsets: dict[Any, DimLike] = {}
         self._names: dict[Dim, tuple[str, ...]] = {}
         self.extra: list[str] = []  # text of helper functions
@@ -128,6 +138,20 @@ class FunctionEmitter:
         handlers = self.module.handlers
         for stmt in body:
             handlers[type(stmt)](self, stmt)
+            self.may_end_block()
+
+    def may_end_block(self) -> None:
+        """End a block that has grown long: what LLVM does with one takes time that grows with the square of its length,
+        and it joins blocks between which there is no choice. So a way out is offered that is never taken.
+        """
+        a = self.a
+        if len(a.lines) - a.block_line < LONGEST_BLOCK:
+            return
+        if self.way_out is None:
+            self.way_out = a.fresh_label("out")
+        following = a.fresh_label("on")
+        a.condbr(a.icmp("eq", CONTEXT, V("null", "ptr")), self.way_out, following, weights=COLD)
+        a.label(following)
 
     def branch(self, body: list[Stmt]) -> None:
         """Emit statements that dominate nothing behind them: what they compute is forgotten."""
@@ -138,6 +162,9 @@ class FunctionEmitter:
     def finish(self) -> None:
         """Put the code that belongs to the function's entry where it belongs."""
         self.a.lines[1] = "\n".join(self.entry_lines)
+        if self.way_out is not None:
+            self.a.label(self.way_out)
+            self.a.ret(V("0", "i32"))
 
     # --- scalars ----------------------------------------------------------------------------------------------------
 

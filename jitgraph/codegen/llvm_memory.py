@@ -16,6 +16,7 @@ from jitgraph import dtypes
 from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_RESULT, Status
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, FunctionEmitter, Memory, memory_type
+from jitgraph.codegen.llvm_streams import store_past_caches
 from jitgraph.codegen.loops import STACK_BYTES, Alloc, Buffer, Free, Load, Store, Swap
 from jitgraph.ir.dims import DimLike, split_linear
 
@@ -210,7 +211,9 @@ def emit_store_pair(f: FunctionEmitter, s: Store) -> None:
         return
     lanes = range(f.lanes) if how == "vector" else range(f.lanes - 1, -1, -1)
     both = a.shuffle(real, imag, [at for k in lanes for at in (k, k + f.lanes)])
-    if f.mask is None:
+    if f.mask is None and f.streaming and how == "vector":
+        store_past_caches(f, both, pointer)
+    elif f.mask is None:
         a.store(both, pointer, align=ALIGN)
     else:
         a.masked_store(both, pointer, _twice(f, how), align=ALIGN)
@@ -260,7 +263,9 @@ def emit_store(f: FunctionEmitter, s: Store) -> None:
         return
     if how == "reversed":
         value = a.reverse(value)
-    if f.mask is None:
+    if f.mask is None and f.streaming and how == "vector":
+        store_past_caches(f, value, pointer)
+    elif f.mask is None:
         a.store(value, pointer, align=ALIGN)
     else:
         a.masked_store(value, pointer, f.mask if how == "vector" else _reversed_mask(f), align=ALIGN)
@@ -319,6 +324,8 @@ def _scratch(f: FunctionEmitter, s: Alloc) -> V:
     """The address that the memory plan gives."""
     a = f.a
     host = f.base(s.host) if s.host else None
+    if host is not None and s.inside != 0:
+        host = a.gep(host, f.dim(s.inside), "i8")
     if host is not None and s.fits == 1:
         return host
     pointer = a.gep(f.module.scratch, f.dim(s.offset), "i8")

@@ -14,9 +14,13 @@ from jitgraph.codegen.llvm_dot import emit_dot
 from jitgraph.codegen.llvm_function import I64, FunctionEmitter
 from jitgraph.codegen.llvm_pairwise import emit_pairwise
 from jitgraph.codegen.llvm_scalar import compare
-from jitgraph.codegen.loops import Const, Part, Reduce, Stmt, Store, Var
+from jitgraph.codegen.loops import Const, Part, Reduce, Stmt, Store, Var, While
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, walk
 from jitgraph.errors import InternalError
+
+#: Vectors side by side where lanes run a `while` whose statements, so many at most, wait for one another.
+WAITING = 4
+LIGHT_LOOP = 20
 
 
 def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
@@ -298,6 +302,12 @@ class Accumulator:
         return result
 
 
+def _waits(body: list[Stmt], summary: Summary) -> bool:
+    """Whether lanes run loops of few statements, each of which waits for the one before it."""
+    small = summary.statements <= LIGHT_LOOP and not summary.calls
+    return small and any(isinstance(x, While) for x in body)
+
+
 def _interleave(summary: Summary) -> int:
     """Vectors per turn: several hide the latency of the accumulation, where the body is small."""
     if summary.calls or summary.nested or summary.checks or summary.statements > 16:
@@ -312,6 +322,8 @@ def _free(f: FunctionEmitter, s: Reduce, body: list[Stmt], parts: list[Part]) ->
     if any(p.kind in ("argmax", "argmin") for p in parts):
         widest = max(widest, 4)
     lanes = s.lanes or lanes_for(f, widest)
+    if not s.lanes and _waits(s.body, summary):
+        lanes *= WAITING
     accumulators = [Accumulator(f, p, lanes) for p in parts]
     count = _interleave(summary)
     early = len(parts) == 1 and parts[0].kind in ("any", "all") and not summary.checks and not summary.stored

@@ -160,6 +160,8 @@ class For:
         interleave: vectors that run side by side, to hide the latency of what one of them waits for.
         going: of a serial loop: a bool of the body. Behind a turn in which it is false (in all lanes, for a loop inside
             a vector loop), the turns to come would change nothing, and the loop may end.
+        streams: of a vector loop: the bytes that its nest moves, if its stores may pass the caches by where these are
+            many; else 0. It means nothing for what is computed.
     """
 
     symbol: str
@@ -172,6 +174,7 @@ class For:
     lanes: int = 0
     interleave: int = 1
     going: Operand | None = None
+    streams: DimLike = 0
 
 
 @dataclass(slots=True)
@@ -259,7 +262,7 @@ class Alloc:
     "result" for result slot `slot` whose size is known only now.
 
     Attributes:
-        host: the result buffer at whose address scratch lies instead, if `fits` is 1 (else it is 0).
+        host: the buffer in whose memory scratch lies instead, at the byte `inside`, if `fits` is 1 (else it is 0).
     """
 
     buffer: Buffer
@@ -268,6 +271,7 @@ class Alloc:
     slot: int = -1
     host: str = ""
     fits: DimLike = 1
+    inside: DimLike = 0
 
 
 @dataclass(slots=True)
@@ -395,6 +399,7 @@ class Function:
 
     Attributes:
         origin: names of graph ops and the user's lines it came from, for `explain` and comments in dumps.
+        polls: its outermost loops are the user's, and look for signals between two turns.
     """
 
     name: str
@@ -404,6 +409,7 @@ class Function:
     body: list[Stmt]
     results: list[Operand] = field(default_factory=list)
     origin: list[str] = field(default_factory=list)
+    polls: bool = False
 
 
 @dataclass(frozen=True, slots=True)

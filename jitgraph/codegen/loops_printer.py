@@ -175,6 +175,7 @@ def _statement(s: Stmt, depth: int, lines: list[str]) -> None:
         marks += f" lanes {s.lanes}" if s.lanes else ""
         marks += f" interleave {s.interleave}" if s.interleave > 1 else ""
         marks += f" while {_operand(s.going)}" if s.going is not None else ""
+        marks += f" streams {s.streams}" if s.streams != 0 else ""
         lines.append(f"{pad}for {s.symbol} in range({s.lower}, {s.upper}{step}){marks}{_carried(s.carried)} {{")
         _body(s.body, depth + 1, lines)
         lines.append(f"{pad}}}")
@@ -249,9 +250,10 @@ def _simple(s: Stmt) -> str:
 
 def _place(s: Alloc) -> str:
     """Where scratch lies."""
-    if s.host and s.fits == 1:
-        return f" in {s.host}"
-    return f" in {s.host} if {s.fits}, else at {s.offset}" if s.host else f" at {s.offset}"
+    if not s.host:
+        return f" at {s.offset}"
+    where = f" in {s.host}" + (f" at {s.inside}" if s.inside != 0 else "")
+    return where if s.fits == 1 else f"{where} if {s.fits}, else at {s.offset}"
 
 
 def _argument(x: Operand | Address | DimLike) -> str:

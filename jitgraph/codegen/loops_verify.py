@@ -291,7 +291,9 @@ class _Verifier:
         if isinstance(s, (For, While)):
             self.carried(s.carried)
         if isinstance(s, For):
-            self.dims(s.lower, s.upper, s.step)
+            self.dims(s.lower, s.upper, s.step, s.streams)
+            if s.streams != 0 and s.role != "vector":
+                self.fail(5, f"a {s.role} loop that streams")
             if s.step == 0:
                 self.fail(5, "a loop with step 0")
             if s.role in ("vector", "parallel") and s.carried:
@@ -366,7 +368,7 @@ class _Verifier:
     def outside(self, s: Stmt) -> None:
         """Statements that vector loops may not hold."""
         if isinstance(s, Alloc):
-            self.dims(*s.buffer.shape, *s.buffer.strides, s.offset, s.fits)
+            self.dims(*s.buffer.shape, *s.buffer.strides, s.offset, s.fits, s.inside)
             if s.host and s.host not in self.buffers:
                 self.fail(6, f"{s.buffer.name} lies in {s.host}, which has no memory")
             if s.scope == "result":

@@ -15,7 +15,6 @@ from jitgraph.codegen.loops import (
     Const,
     DimValue,
     For,
-    Function,
     Host,
     If,
     Let,
@@ -201,9 +200,9 @@ def hosts(body: list[Stmt]) -> Iterator[Host]:
     return (s for s in walk(body) if isinstance(s, Host))
 
 
-def called(function: Function) -> Iterator[str]:
-    """Names of the kernels that a function calls."""
-    return (s.name for s in walk(function.body) if isinstance(s, CallKernel))
+def called(body: list[Stmt]) -> Iterator[str]:
+    """Names of the kernels that a body calls."""
+    return (s.name for s in walk(body) if isinstance(s, CallKernel))
 
 
 __all__ = [

@@ -15,6 +15,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.codegen import lower_control, lower_matmul, lower_reduce, lower_special
+from jitgraph.codegen.exposed import exposed_versions
 from jitgraph.codegen.loops import (
     Alloc,
     Bind,
@@ -27,6 +28,7 @@ from jitgraph.codegen.loops import (
     SetResult,
     Var,
 )
+from jitgraph.codegen.loops_walk import called
 from jitgraph.codegen.lower_kernel import Group, Nest, Root
 from jitgraph.codegen.lower_lagged import emit_lagged
 from jitgraph.codegen.lower_scalar import Frame, Scalar, store_of
@@ -58,7 +60,11 @@ def lower(graph: Graph, optimise: Callable[[Program, Facts], Program] | None = N
         program = optimise(program, graph.facts)
     results = [e.buffer for e in program.entry_buffers if e.source == "result"]
     known = [name for name, _, _ in program.dims]
-    program.memory = plan_memory(program.entry, known, graph.facts, results, program.kernels)
+    given = [e.buffer for e in program.entry_buffers if e.source == "arg"]
+    program.memory = plan_memory(program.entry, known, graph.facts, results, program.kernels, given)
+    if program.memory.dropped:
+        used = {name for f in (program.entry, *(k.body for k in program.kernels)) for name in called(f)}
+        program.kernels = [k for k in program.kernels if k.name in used]
     program.scratch_bytes, program.sizes = program.memory.bytes, program.memory.sizes
     return program
 
@@ -95,6 +101,8 @@ class Lowering:
         self.returned = graph.body.terminator
         self.fresh = len(self.returned.operands) - len(self.returned.attrs.get("mutates", ()))
         self.targets = result_targets(graph, self.fresh)
+        #: Versions, made in loops, of arrays without axes of the caller's, who sees them if an error ends the loop.
+        self.exposed = exposed_versions(graph)
 
     def program(self) -> Program:
         g = self.graph
@@ -318,6 +326,18 @@ class Lowering:
                 pass  # computed where the check reads it
             else:
                 self.group(op, [op], {}, op.results, 0)
+            if self.exposed:
+                self._expose(op)
+
+    def _expose(self, op: Op) -> None:
+        """Bring what an op makes of a caller's array without axes to its memory: loops carry it as a scalar."""
+        for value in op.results:
+            argument = self.exposed.get(value)
+            if argument is not None:
+                target = self.places[argument]
+                assert isinstance(target, Memory)
+                if not target.same(self.places.get(value)):
+                    self.copy_into(value, target)
 
 
 def _region_places(low: Lowering, op: Op) -> dict[Value, Place]:

@@ -100,9 +100,10 @@ class Group(Evaluator):
         """Roots with their stages, gathered into nests in the order of their execution."""
         need: dict[Value, int] = {}
         roots: list[Root] = []
+        own = {op for op in self.ops if op.name in UPDATES}
         for output, memory in self.outputs.items():
             if memory is not None:
-                self._claim(output, memory)
+                self._claim(output, memory, own)
         for op in self.ops:
             stage = max((need.get(o, 0) for o in op.operands), default=0)
             if is_virtual(op):
@@ -141,13 +142,17 @@ class Group(Evaluator):
             self._place_root(root)
         return _join_stores(list(nests.values()))
 
-    def _claim(self, output: Value, memory: Memory) -> None:
-        """All versions of the storage that `output` is the last of share `memory`."""
+    def _claim(self, output: Value, memory: Memory, own: set[Op]) -> None:
+        """All versions of the storage that `output` is the last of share `memory`; of those from outside, the last.
+
+        Args:
+            own: the updates among the group's ops.
+        """
         value = output
         while value not in self.memory_of:
             self.memory_of[value] = memory
             op = value.producer
-            if op is None or op.name not in UPDATES or value in self.places:
+            if op is None or op not in own or value in self.places:
                 return
             value = op.operands[UPDATES[op.name]]
 

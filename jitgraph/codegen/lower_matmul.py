@@ -3,8 +3,8 @@
 What NumPy decides at run time from sizes and strides is decided here where they are known, else in branches of the
 entry. The rules are those of NumPy's `matmul` inner loop:
 1. A size of zero: no BLAS; the result is zero.
-2. One row times one column: dot. A single row or column: gemv if the matrix is blasable. An outer product: plain
-   loops.
+2. One row times one column of several elements: dot. A single row or column: gemv if the matrix is blasable. An outer
+   product: plain loops.
 3. Otherwise gemm; operands that are not blasable are copied first; a matrix times its own transpose is syrk, whose
    upper triangle is then copied to the lower. A matrix is blasable if one stride is the item size and the other
    covers a whole row (or column).
@@ -220,7 +220,7 @@ class _Product:
                 current = [For(axis.symbol, 0, axis.size, current)]
             self.low.frame.body.extend(current)
 
-        if not axes and m == 1 and p == 1 and self._positive(x.step1) and self._positive(y.step0):
+        if not axes and m == 1 and p == 1 and self._vectors(x, y) is True:
             self.dot(x, y, z)  # gives zero for no elements at all
             return
         empty = self.equal(m * n * p, 0)
@@ -373,8 +373,9 @@ class _Product:
         self.branch(self._vectors(x, y), lambda: self.dot(x, y, z), lambda: self.loops(x, y, z))
 
     def _vectors(self, x: _Matrix, y: _Matrix) -> Truth:
-        """Whether BLAS takes a row and a column."""
-        return self._and(self._positive_step(x.step1), self._positive_step(y.step0))
+        """Whether NumPy has BLAS multiply a row and a column: not of one element, whose complex product differs."""
+        steps = self._and(self._positive_step(x.step1), self._positive_step(y.step0))
+        return self._and(self.at_least(x.columns, 2), steps) if self.dtype.kind == "c" else steps
 
     def dot(self, x: _Matrix, y: _Matrix, z: _Matrix) -> None:
         total: Scalar
@@ -556,9 +557,6 @@ class _Product:
     def blasable_any(self, x: _Matrix) -> Truth:
         by_rows = self.blasable(x)
         return True if by_rows is True else self._or(by_rows, self.blasable(x.t))
-
-    def _positive(self, step: DimLike) -> bool:
-        return self._positive_step(step) is True
 
     def _positive_step(self, step: DimLike) -> Truth:
         """A vector that BLAS takes: a positive stride of whole items."""

@@ -266,6 +266,7 @@ def free_symbols(body: Iterable[Stmt], buffers: Iterable[Buffer], results: Itera
                 dim(s.lower)
                 dim(s.upper)
                 dim(s.step)
+                dim(s.streams)
                 visit(s.body)
             elif isinstance(s, Reduce):
                 bound.add(s.symbol)

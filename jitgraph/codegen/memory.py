@@ -1,11 +1,13 @@
-"""Where temporaries lie: in the memory of a result that is not written yet, in one arena, or on the heap.
+"""Where temporaries lie: in memory from outside that is not written yet, in one arena, or on the heap.
 
 Lowering leaves an `Alloc(scratch)` where a temporary begins; the plan is made of lifetimes (`lifetimes.py`), behind all
 passes over loops. In order:
 1. Chains: what begins in place, where another buffer of its size dies, shares its address (`begins_in_place`). A chain
-   that ends in a result lies in the memory of the result.
-2. Hosts: before its first write, the memory of a result serves chains that fit. Where only the run knows whether they
-   do, they fit by a test (`Alloc.fits`), else they lie in the arena.
+   that ends in a result lies in the memory of the result; so with an argument that is overwritten. A copy inside a
+   chain is no work and goes.
+2. Hosts: before its first write, the memory of a result serves chains that fit, that of an argument between its last
+   read, or the last statement that may end the call with an error, and its first write. Where only the run knows if
+   they do, a test says so (`Alloc.fits`); else they lie in the arena. Which host may serve is chosen by sample sizes.
 3. The arena: sizes are run-time values, so the plan fixes which of two chains that live at the same time lies below,
    and an offset is the largest end of those below (a dim with `max`). Among a few orders the one is taken that comes
    closest to the largest sum of live bytes for sample sizes; equal sizes are simply stacked. Numbers are packed as
@@ -18,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from jitgraph.codegen.in_place import begins_in_place
+from jitgraph.codegen.in_place import begins_in_place, is_copy
 from jitgraph.codegen.lifetimes import Life, lifetimes, mentions, size_of
 from jitgraph.codegen.loops import STACK_BYTES, Alloc, Buffer, Free, Function, Stmt
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import (
+    Atom,
     DimLike,
     Facts,
     dim_max,
@@ -38,8 +41,12 @@ from jitgraph.ir.dims import (
 from jitgraph.records import dataclass, field
 
 ALIGNMENT = 64
-#: Chains beyond so many are not compared in pairs, and orders beyond so many are not tried.
-_PAIRS, _TRIED = 400, 64
+#: More pairs of chains that live together are not looked at one by one; of more chains no further orders are tried.
+_PAIRS, _TRIED = 1 << 13, 64
+#: Chains that live together in memory from outside, and looks for such memory in all.
+_STACKED, _SERVED = 4, 1 << 12
+#: Names of the plan's symbols begin so; none of them is negative.
+_PREFIX = "mem."
 #: Terms of a maximum beyond so many are not compared.
 _COMPARED = 8
 
@@ -50,7 +57,8 @@ class Chain:
 
     Attributes:
         size: bytes, known before the run.
-        host: the result whose memory it uses, if `fits` (a dim that is 1 if it does, else 0).
+        host: the chain from outside whose memory it uses, if `fits` (a dim that is 1 if it does, else 0).
+        inside: where in that memory.
         offset: in the arena.
     """
 
@@ -58,30 +66,32 @@ class Chain:
     size: DimLike
     host: Chain | None = None
     fits: DimLike = 0
+    inside: DimLike = 0
     offset: DimLike = 0
+    first: int = 0
+    last: int = 0
+
+    def add(self, life: Life) -> None:
+        """One more buffer, which begins where the last one dies."""
+        self.first = min(self.first, life.first) if self.lives else life.first
+        self.last = max(self.last, life.last)
+        self.lives.append(life)
 
     @property
-    def first(self) -> int:
-        return min(life.first for life in self.lives)
-
-    @property
-    def last(self) -> int:
-        return max(life.last for life in self.lives)
-
-    @property
-    def result(self) -> Buffer | None:
-        """The result that it ends in."""
-        return self.lives[-1].buffer if self.lives[-1].alloc is None else None
+    def outside(self) -> Life | None:
+        """The result or argument that it ends in."""
+        return self.lives[-1] if self.lives[-1].alloc is None else None
 
 
 @dataclass(slots=True, eq=False)
 class Plan:
     """Attributes:
-    chains: with the results', in the order in which they begin.
+    chains: with those of results and of arguments that are overwritten.
     heap: what has no size before the run.
     bytes: of the arena.
     sizes: symbols of the plan, each over those before it: what offsets and tests are made of.
     end: the last position of the program.
+    dropped: copies that have nothing to do, as both arrays are one: they are gone from the program.
     """
 
     chains: list[Chain]
@@ -89,6 +99,7 @@ class Plan:
     bytes: DimLike
     sizes: list[tuple[str, DimLike]] = field(default_factory=list)
     end: int = 0
+    dropped: list[Stmt] = field(default_factory=list)
 
 
 def plan_memory(
@@ -97,35 +108,36 @@ def plan_memory(
     facts: Facts,
     results: Sequence[Buffer] = (),
     kernels: Iterable[Function] = (),
+    arguments: Sequence[Buffer] = (),
 ) -> Plan:
     """Give each scratch allocation of the entry its place.
 
     Args:
         known: symbols whose value `prepare` knows.
         results: the buffers of results that have their memory before the run.
+        arguments: those of arguments.
     """
     for s in walk(entry):
         if isinstance(s, Alloc) and s.scope == "row":  # of a kernel that has become part of a loop
             size = size_of(s.buffer)
             if not isinstance(size, int) or size > STACK_BYTES:
                 s.scope = "scratch"
-    lives, end = lifetimes(entry, results)
     functions = {k.name: k for k in kernels}
+    lives, end = lifetimes(entry, results, arguments, functions)
     heap: list[Life] = []
     planned: list[Life] = []
     sizes: dict[Life, DimLike] = {}
     for life in lives:
-        if life.alloc is None:  # a result: the caller has it from its first write on
-            life.first, life.last = life.first or end + 1, end + 1
+        if life.alloc is None:
             sizes[life] = life.size
             planned.append(life)
             continue
-        size = _known_size(life.size, known, facts)
-        if size is None:
+        bytes_known = _known_size(life.size, known, facts)
+        if bytes_known is None:
             life.alloc.scope = "heap"
             heap.append(life)
         else:
-            sizes[life] = size
+            sizes[life] = bytes_known
             planned.append(life)
     chains = _chains(planned, sizes, functions)
     plan = Plan(chains, heap, 0, [], end)
@@ -135,13 +147,23 @@ def plan_memory(
     for chain in chains:
         for life in chain.lives:
             if life.alloc is not None:
-                host = chain.host.result if chain.host is not None else chain.result
-                life.alloc.host = host.name if host is not None else ""
+                host = chain.host.outside if chain.host is not None else chain.outside
+                life.alloc.host = host.buffer.name if host is not None else ""
                 life.alloc.fits = chain.fits if chain.host is not None else 1
-                life.alloc.offset = chain.offset
+                life.alloc.inside, life.alloc.offset = chain.inside, chain.offset
+        _drop_copies(plan, chain, functions)
     for life in heap:
         _free(life)
     return plan
+
+
+def _drop_copies(plan: Plan, chain: Chain, kernels: dict[str, Function]) -> None:
+    """Take copies from one buffer of a chain to the next out of the program."""
+    for old, new in zip(chain.lives, chain.lives[1:], strict=False):
+        p = new.born
+        if p is not None and is_copy(p.stmt, old.buffer.name, new.buffer.name, kernels):
+            p.body[:] = [s for s in p.body if s is not p.stmt]
+            plan.dropped.append(p.stmt)
 
 
 def _chains(lives: Sequence[Life], sizes: dict[Life, DimLike], kernels: dict[str, Function]) -> list[Chain]:
@@ -156,13 +178,15 @@ def _chains(lives: Sequence[Life], sizes: dict[Life, DimLike], kernels: dict[str
         for old in dying.get(id(life.born), ()) if life.born is not None else ():
             if old is life or old not in chain_of or chain_of[old].lives[-1] is not old or sizes[old] != sizes[life]:
                 continue
+            if chain_of[old].first <= life.free_from:
+                continue
             assert life.born is not None
             if begins_in_place(life.born.stmt, old.buffer.name, life.buffer.name, kernels):
                 found = chain_of[old]
                 break
         if found is None:
             found = Chain([], sizes[life])
-        found.lives.append(life)
+        found.add(life)
         chain_of[life] = found
     return list(dict.fromkeys(chain_of.values()))
 
@@ -172,55 +196,95 @@ class _Packing:
 
     def __init__(self, plan: Plan, facts: Facts) -> None:
         self.plan, self.facts = plan, facts
-        self.count = 0
+        self.choosing = True
+        self.natural: dict[Atom, bool] = {}
+        self.samples = _samples([c.size for c in plan.chains])
 
     def named(self, value: DimLike) -> DimLike:
         """A symbol of the plan that stands for a value."""
         if isinstance(value, int):
             return value
-        name = f"mem.{len(self.plan.sizes)}"
+        name = f"{_PREFIX}{len(self.plan.sizes)}"
         self.plan.sizes.append((name, value))
+        for env in self.samples if self.choosing else ():
+            env[name] = evaluate(value, env)
         return symbol(name)
 
-    # --- results as hosts ---------------------------------------------------------------------------------------------
+    # --- memory from outside ------------------------------------------------------------------------------------------
 
     def host(self) -> None:
-        """Let results serve chains that are dead when they begin.
+        """Let results and overwritten arguments serve chains that are dead when they begin.
 
-        Backwards in time: a result is free before its first write, then before the first write of what it serves.
+        Backwards in time, each chain goes where it fits for most sample sizes; those that live together are stacked.
         """
-        free = {chain: chain.first for chain in self.plan.chains if chain.result is not None}
-        if not free:
-            return
-        for chain in sorted(self.plan.chains, key=lambda c: (-c.last, -c.first)):
-            if chain.result is not None:
-                continue
-            maybe: Chain | None = None
-            surely: Chain | None = None
-            for host, until in free.items():
-                if chain.last >= until:
+        chains = [c for c in self.plan.chains if c.outside is None and c.size != 0]
+        hosts = [c for c in self.plan.chains if c.outside is not None]
+        hosts = sorted(hosts, key=lambda c: -c.first)[: _SERVED // max(1, len(chains))]
+        #: What may live at the same time as chains to come.
+        served: dict[Chain, list[Chain]] = {host: [] for host in hosts}
+        sizes = {c: [evaluate(c.size, env) for env in self.samples] for c in (*hosts, *chains)} if hosts else {}
+        #: Ends of what is served, for each sample; 0 where it does not fit.
+        ends: dict[Chain, list[int]] = {}
+        for chain in sorted(chains, key=lambda c: (-c.last, -c.first)) if hosts else ():
+            best: tuple[int, int, Chain] | None = None
+            for host in hosts:
+                life = host.outside
+                if life is None or chain.last >= host.first or chain.first <= life.free_from:
                     continue
-                if self._fits(chain.size, host.size):
-                    if surely is None or self._fits(host.size, surely.size):
-                        surely = host
-                elif maybe is None and not self._fits(host.size + 1, chain.size):
-                    maybe = host
-            if surely is not None:
-                chain.host, chain.fits = surely, 1
-            elif maybe is not None:
-                chain.host = maybe
-                chain.fits = self.named(dim_min(1, dim_max(0, 1 + maybe.size - chain.size)))
-            if chain.host is not None:
-                free[chain.host] = chain.first
+                beside = served[host] = _beside(chain, served[host])
+                if len(beside) >= _STACKED:
+                    continue
+                room = [space - max((ends[d][k] for d in beside), default=0) for k, space in enumerate(sizes[host])]
+                fitting = sum(space >= size for space, size in zip(room, sizes[chain], strict=True))
+                waste = sum(space - size for space, size in zip(room, sizes[chain], strict=True))
+                if best is None or (fitting, -waste) > best[:2]:
+                    best = (fitting, -waste, host)
+            if best is not None and best[0]:
+                self._serve(chain, best[2], served[best[2]])
+                above = [
+                    max((ends[d][k] for d in _beside(chain, served[best[2]])), default=0)
+                    for k in range(len(self.samples))
+                ]
+                ends[chain] = [
+                    -(-(at + size) // ALIGNMENT) * ALIGNMENT if at + size <= space else 0
+                    for at, size, space in zip(above, sizes[chain], sizes[best[2]], strict=True)
+                ]
+                served[best[2]].append(chain)
+
+    def _serve(self, chain: Chain, host: Chain, served: list[Chain]) -> None:
+        """Put a chain into the memory of a host, above those that it serves at the same time."""
+        beside = _beside(chain, served)
+        chain.host = host
+        chain.inside = self._largest([d.fits * (d.inside + rounded(d.size)) for d in beside])
+        surely = self._fits(chain.inside + chain.size, host.size)
+        chain.fits = 1 if surely else self.named(dim_min(1, dim_max(0, 1 + host.size - chain.inside - chain.size)))
 
     def _fits(self, size: DimLike, space: DimLike) -> bool:
-        return size == space or self.facts.is_le(size, space)
+        """Whether a size is at most another one, whatever the symbols are: told from the signs of the difference."""
+        return size == space or self._is_natural(space - size)
+
+    def _is_natural(self, d: DimLike) -> bool:
+        if isinstance(d, int):
+            return d >= 0
+        return all(factor >= 0 and all(map(self._is_natural_atom, mono)) for mono, factor in d.terms)
+
+    def _is_natural_atom(self, atom: Atom) -> bool:
+        known = self.natural.get(atom)
+        if known is None:
+            if atom.op == "sym":
+                lower = self.facts.lower.get(atom.name)
+                known = atom.name.startswith(_PREFIX) or (isinstance(lower, int) and lower >= 0)
+            else:
+                parts = [self._is_natural(a) for a in atom.args if not isinstance(a, str)]
+                known = any(parts) if atom.op == "max" else all(parts)
+            self.natural[atom] = known
+        return known
 
     # --- the arena ----------------------------------------------------------------------------------------------------
 
     def arena(self) -> None:
-        """Offsets of what no result surely serves."""
-        chains = [c for c in self.plan.chains if c.result is None and c.fits != 1 and c.size != 0]
+        """Offsets of what no memory from outside surely serves."""
+        chains = [c for c in self.plan.chains if c.outside is None and c.fits != 1 and c.size != 0]
         chains.sort(key=lambda c: (-c.last, -c.first))
         if not chains:
             return
@@ -229,13 +293,14 @@ class _Packing:
             self._pack({c: int(size) for c, size in needs.items() if isinstance(size, int)})
             return
         colors = _colored(chains, needs)
-        if len(chains) > _PAIRS:
+        together = _together(chains)
+        if together is None:
             self._stretches(chains, colors, needs)
             return
         order = sorted(chains, key=lambda c: colors[c])
-        together = {c: [d for d in chains if d is not c and c.first <= d.last and d.first <= c.last] for c in chains}
         if len(set(needs.values())) > 1 and len(chains) <= _TRIED:
             order = self._best(order, needs, together)
+        self.choosing = False
         rank = {c: k for k, c in enumerate(order)}
         ends: dict[Chain, DimLike] = {}
         for c in order:
@@ -251,7 +316,7 @@ class _Packing:
         for c in sorted(needs, key=lambda c: (-needs[c], -(c.last - c.first), c.first)):
             best: tuple[int, int] | None = None
             end = 0
-            for d in sorted((d for d in placed if c.first <= d.last and d.first <= c.last), key=lambda d: at[d]):
+            for d in sorted(_beside(c, placed), key=lambda d: at[d]):
                 gap = at[d] - end
                 if gap >= needs[c] and (best is None or gap < best[0]):
                     best = (gap, end)
@@ -262,6 +327,7 @@ class _Packing:
 
     def _stretches(self, chains: Sequence[Chain], colors: dict[Chain, int], needs: dict[Chain, DimLike]) -> None:
         """Chains of one colour share a stretch as long as the longest of them."""
+        self.choosing = False
         total: DimLike = 0
         for color in range(max(colors.values()) + 1):
             own = [c for c in chains if colors[c] == color]
@@ -279,7 +345,7 @@ class _Packing:
         distinct = list(dict.fromkeys(values))
         if len(distinct) <= _COMPARED:
             for v in list(distinct):
-                if any(v is not w and self.facts.is_le(v, w) for w in distinct):
+                if any(v is not w and self._fits(v, w) for w in distinct):
                     distinct.remove(v)
         if not distinct:
             return 0
@@ -290,9 +356,11 @@ class _Packing:
 
     def _best(self, first: list[Chain], needs: dict[Chain, DimLike], together: dict[Chain, list[Chain]]) -> list[Chain]:
         """The order, from the bottom, that comes closest to the largest sum of live bytes for some sizes."""
-        samples = [self._sample(needs, k) for k in range(6)]
+        samples = []
+        for env in self.samples:
+            samples.append({c: evaluate(size, env) for c, size in needs.items()})
         orders = [first, sorted(first, key=lambda c: (c.first, c.last)), sorted(first, key=lambda c: c.first - c.last)]
-        orders += [sorted(first, key=lambda c: -sample[c]) for sample in samples[1:3]]
+        orders += [sorted(first, key=lambda c, sample=sample: -sample[c]) for sample in samples[1:3]]
         bounds = [max(1, largest_sum([(c.first, c.last, sample[c]) for c in first])) for sample in samples]
         best, best_score = first, (0.0, 0.0)
         for order in orders:
@@ -311,24 +379,49 @@ class _Packing:
                 break
         return best
 
-    def _sample(self, needs: dict[Chain, DimLike], number: int) -> dict[Chain, int]:
-        """Sizes for some values of the symbols: all alike, then of three magnitudes."""
+
+def _samples(sizes: Sequence[DimLike]) -> list[dict[str, int]]:
+    """Values for the symbols of sizes: all alike; that of most sizes (the rows of a batch) smaller or larger than the
+    others; of three magnitudes by chance.
+    """
+    uses: dict[str, int] = {}
+    for size in sizes:
+        for name in symbols(size):
+            uses[name] = uses.get(name, 0) + 1
+    if not uses:
+        return [{}]
+    common = max(uses, key=lambda name: uses[name])
+    found = [{name: rows if name == common else 64 for name in uses} for rows in (64, 32, 16, 128, 512)]
+    state = 12345
+    for _ in range(3):
         env: dict[str, int] = {}
-        state = 12345 + number
-        for c in needs:
-            for name in symbols(rounded(c.size)):
-                if name not in env:
-                    state = (state * 1103515245 + 12345) & 0x7FFFFFFF
-                    env[name] = 64 if number == 0 else (16, 128, 1024)[(state >> 16) % 3]
-        found = {}
-        for c in needs:
-            served = c.host is not None and evaluate(c.size, env) <= evaluate(c.host.size, dict(_rest(c.host, env)))
-            found[c] = 0 if served else evaluate(rounded(c.size), env)
-        return found
+        for name in uses:
+            state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+            env[name] = (16, 128, 1024)[(state >> 16) % 3]
+        found.append(env)
+    return found
 
 
-def _rest(chain: Chain, env: dict[str, int]) -> Iterable[tuple[str, int]]:
-    return [(name, env.get(name, 64)) for name in symbols(chain.size)]
+def _beside(chain: Chain, others: Iterable[Chain]) -> list[Chain]:
+    """Those that live at some time at which the chain lives."""
+    return [d for d in others if d is not chain and d.first <= chain.last and chain.first <= d.last]
+
+
+def _together(chains: Sequence[Chain]) -> dict[Chain, list[Chain]] | None:
+    """For each chain those that live at some time at which it lives; None if that is too much to look at."""
+    found: dict[Chain, list[Chain]] = {c: [] for c in chains}
+    alive: list[Chain] = []
+    pairs = 0
+    for c in sorted(chains, key=lambda c: c.first):
+        alive = [d for d in alive if d.last >= c.first]
+        pairs += len(alive)
+        if pairs > _PAIRS:
+            return None
+        for d in alive:
+            found[c].append(d)
+            found[d].append(c)
+        alive.append(c)
+    return found
 
 
 def _colored(chains: Sequence[Chain], needs: dict[Chain, DimLike]) -> dict[Chain, int]:

@@ -16,6 +16,8 @@ from typing import Final, TypeAlias, Union
 
 DimLike: TypeAlias = Union[int, "Dim"]
 Monomial: TypeAlias = "tuple[Atom, ...]"
+#: A dim without its constant.
+Rest: TypeAlias = "tuple[tuple[Monomial, int], ...]"
 
 
 class Atom:
@@ -329,10 +331,10 @@ def evaluate(d: DimLike, env: Mapping[str, int]) -> int:
 
 def _evaluate_atom(atom: Atom, env: Mapping[str, int]) -> int:
     args = [evaluate(a, env) for a in atom.args if not isinstance(a, str)]
-    if atom.op == "floordiv":
-        return args[0] // args[1]
+    if atom.op == "floordiv":  # a zero that the program never uses is taken for 1, as by compiled code
+        return args[0] // (args[1] or 1)
     if atom.op == "mod":
-        return args[0] % args[1]
+        return args[0] % (args[1] or 1)
     if atom.op == "min":
         return min(args)
     if atom.op == "max":
@@ -362,7 +364,7 @@ def split_linear(d: DimLike, name: str) -> tuple[DimLike, DimLike] | None:
 _STALE = (-1, -1, -1)
 
 
-def _without_constant(d: Dim) -> tuple[tuple[tuple[Monomial, int], ...], int]:
+def _without_constant(d: Dim) -> tuple[Rest, int]:
     """The terms of a dim but for its constant, and the constant: which stands first."""
     first, coef = d.terms[0]
     return (d.terms, 0) if first else (d.terms[1:], coef)
@@ -379,13 +381,15 @@ class Facts:
         self.upper: dict[str, DimLike] = {}
         #: Dims proven or guarded to be at least zero.
         self.nonnegative: dict[Dim, None] = {}
-        #: Minima found so far, by dim and depth, while the facts are as many as `_state` says.
-        self._minima: dict[tuple[Dim, int], int | None] = {}
+        #: Minima of at least 0 found so far, by dim and depth, while the facts are as many as `_state` says.
+        self._minima: dict[tuple[Dim, int], int] = {}
+        #: Those below 0 and those not found: another fact may do better.
+        self._weak: dict[tuple[Dim, int], int | None] = {}
         self._state = (0, 0, 0)
         #: The constant that the rest of a dim is never below, where `nonnegative` says so.
-        self._rests: dict[tuple[tuple[Monomial, int], ...], int] = {}
-        #: The facts in which a product stands, by its sign.
-        self._sharing: dict[tuple[Monomial, bool], list[Dim]] = {}
+        self._rests: dict[Rest, int] = {}
+        #: The facts in which a product stands, by its sign: of those that differ in the constant only, the strongest.
+        self._sharing: dict[tuple[Monomial, bool], dict[Rest, Dim]] = {}
         #: Ranges of products found so far, by depth.
         self._ranges: dict[tuple[Monomial, int], tuple[int | None, int | None]] = {}
 
@@ -417,8 +421,7 @@ class Facts:
             if current:  # what was proven still holds
                 self._know(d)
                 self._ranges.clear()
-                for key in [k for k, found in self._minima.items() if found is None or found < 0]:
-                    del self._minima[key]
+                self._weak.clear()
 
     def minimum(self, d: DimLike, depth: int = 4) -> int | None:
         """A constant that `d` is never below, or None."""
@@ -428,23 +431,31 @@ class Facts:
         if state != self._state:
             self._state = state
             self._minima.clear()
+            self._weak.clear()
             self._rests.clear()
             self._ranges.clear()
             self._sharing.clear()
             for known in self.nonnegative:
                 self._know(known)
         key = (d, depth)
-        if key in self._minima:
-            return self._minima[key]
-        best = self._minima[key] = self._minimum(d, depth)
+        best = self._minima.get(key)
+        if best is None:
+            if key in self._weak:
+                return self._weak[key]
+            best = self._minimum(d, depth)
+            if best is not None and best >= 0:
+                self._minima[key] = best
+            else:
+                self._weak[key] = best
         return best
 
     def _know(self, d: Dim) -> None:
         rest, constant = _without_constant(d)
         found = self._rests.get(rest)
-        self._rests[rest] = -constant if found is None else max(found, -constant)
-        for mono, coef in rest:
-            self._sharing.setdefault((mono, coef > 0), []).append(d)
+        if found is None or found < -constant:
+            self._rests[rest] = -constant
+            for mono, coef in rest:
+                self._sharing.setdefault((mono, coef > 0), {})[rest] = d
 
     def _minimum(self, d: Dim, depth: int) -> int | None:
         rest, constant = _without_constant(d)
@@ -479,7 +490,8 @@ class Facts:
                             return best
             own = dict(d.terms)
             # Of the facts those that cancel something: else what is subtracted makes it smaller.
-            for known in dict.fromkeys(f for mono, coef in rest for f in self._sharing.get((mono, coef > 0), ())):
+            sharing = [self._sharing.get((mono, coef > 0)) for mono, coef in rest]
+            for known in dict.fromkeys(f for facts in sharing if facts for f in facts.values()):
                 left = dict(own)
                 for mono, coef in known.terms:
                     left[mono] = left.get(mono, 0) - coef

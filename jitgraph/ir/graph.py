@@ -242,13 +242,16 @@ class Site:
 class Graph:
     """A function in SSA form: arguments, body, symbols, guards and the sites that its checks name."""
 
-    __slots__ = ("body", "facts", "fast_math", "guards", "hidden", "name", "results", "sites", "symbols")
+    __slots__ = (
+        "_known_guards", "body", "facts", "fast_math", "guards", "hidden", "name", "results", "sites", "symbols",
+    )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.body = Block()
         self.symbols: dict[str, Symbol] = {}
         self.guards: list[Guard] = []
+        self._known_guards: set[Guard] = set()
         self.sites: list[Site] = []
         self.facts = Facts()
         #: Names of hidden arguments (globals, closure cells, attributes): the last ones of `args`.
@@ -267,12 +270,19 @@ class Graph:
 
     def add_guard(self, guard: Guard) -> None:
         """Record a guard and what follows from it."""
-        if guard not in self.guards:
+        if guard not in self._guards():
             self.guards.append(guard)
+            self._known_guards.add(guard)
             if guard.relation == ">=":
                 self.facts.assume_nonnegative(guard.left - guard.right)
             elif guard.relation == "<":
                 self.facts.assume_nonnegative(guard.right - guard.left - 1)
+
+    def _guards(self) -> set[Guard]:
+        """The guards as a set, which is made anew if some were taken back meanwhile."""
+        if len(self._known_guards) != len(self.guards):
+            self._known_guards = set(self.guards)
+        return self._known_guards
 
     def walk(self) -> Iterator[Op]:
         """All ops in program order, those in regions after the op that holds them."""

@@ -1,12 +1,13 @@
 """`JITGRAPH_DISPATCH=both`: each call goes through Python and then through native code, and the two are compared.
 
-For finding faults of the native dispatcher. Calls that may not happen twice (host calls, stores outside of the arguments) go
-through Python only.
+For finding faults of the native dispatcher. Calls that may not happen twice (host calls, stores outside of the
+arguments) go through Python only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ import numpy as np
 from jitgraph.errors import InternalError
 from jitgraph.native.callable import callable_type
 from jitgraph.native.function import NativeCalls
+from jitgraph.native.records import Off
 from jitgraph.native.start import native_calls
 from jitgraph.pytree import flatten
 from jitgraph.specialise import Plain, Specialisation
 from jitgraph.tracing.hidden import Call
+
+_COMPARED = (int, str, bytes, tuple, list, dict, set)
 
 
 class _Target:
@@ -31,6 +35,15 @@ class _Target:
 
 
 _UNSERVED = object()
+#: The machine code has left the call to Python.
+_LEFT = object()
+
+
+def _stopped(item: Specialisation, frame: Any, status: int, call: Call) -> Any:
+    error = item.stopped(frame, status)
+    if isinstance(error, item.compiled.deoptimise):
+        return _LEFT
+    raise error
 
 
 class Comparison:
@@ -41,8 +54,8 @@ class Comparison:
     """
 
     def __init__(self) -> None:
-        self.target = object.__new__(callable_type(_Target))
-        self.native: NativeCalls | None = native_calls(self.target, lambda *args, **kwargs: _UNSERVED)
+        self.target: Any = object.__new__(callable_type(_Target))
+        self.native: NativeCalls | None = native_calls(self.target, lambda *args, **kwargs: _UNSERVED, Off.ALWAYS)
         self.compared = 0
 
     def call(
@@ -52,13 +65,11 @@ class Comparison:
         key: Any,
         leaves: Sequence[Any],
         call: Call,
-        stopped: Callable[[Specialisation], Callable[..., Any]],
     ) -> Any:
         """The result of `python()`.
 
         Args:
             known: the specialisations of this key.
-            stopped: see `NativeCalls.promote`.
 
         Raises:
             InternalError: native code does something else.
@@ -74,12 +85,14 @@ class Comparison:
             return _done(wanted, error)
         after = [x.copy() for x in arrays]
         _restore(arrays, before)
-        for item in items:
-            if type(item) is Specialisation and item.serves(leaves, call):
-                self.native.promote(item, key, leaves, call, stopped(item))
         args, kwargs = call
         found, other = _outcome(lambda: self.target(*args, **kwargs))
-        if found is not _UNSERVED:
+        if found is _UNSERVED:
+            for item in items:
+                if type(item) is Specialisation and item.serves(leaves, call):
+                    self.native.promote(item, key, leaves, call, partial(_stopped, item))
+            found, other = _outcome(lambda: self.target(*args, **kwargs))
+        if found is not _UNSERVED and found is not _LEFT:
             self.compared += 1
             what = _difference(found, other, wanted, error, leaves)
             if not what and not all(_same(x, y) for x, y in zip(arrays, after, strict=True)):
@@ -130,14 +143,19 @@ def _difference(
 
 
 def _same(x: Any, y: Any) -> bool:
+    if isinstance(x, tuple | list) and type(x) is type(y):
+        return len(x) == len(y) and all(map(_same, x, y))
     if type(x) is not type(y):
         return False
     if isinstance(x, np.ndarray):
         if x.dtype != y.dtype or x.shape != y.shape or x.flags.writeable != y.flags.writeable:
             return False
-        return x.tobytes() == y.tobytes()
+        return bool(x.tobytes() == y.tobytes())
     if isinstance(x, np.generic):
-        return x.dtype == y.dtype and x.tobytes() == y.tobytes()
+        return bool(x.dtype == y.dtype and x.tobytes() == y.tobytes())
     if isinstance(x, float | complex):
         return repr(x) == repr(y)
-    return x is y or bool(x == y)
+    own, other = getattr(x, "__dict__", None), getattr(y, "__dict__", None)
+    if own is not None and other is not None and x is not y:  # objects that the function has made
+        return list(own) == list(other) and all(map(_same, own.values(), other.values()))
+    return x is y or bool(x == y) or not isinstance(x, _COMPARED)

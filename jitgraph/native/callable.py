@@ -1,14 +1,13 @@
 """The type of jitted functions: a heap type over a plain Python class, with room for a vectorcall.
 
-Instances have two more words behind those of the Python class: the address of a vectorcall, and one that is its own. While
-the first is 0 CPython calls `__call__` of the Python class; `patch` puts native code there. No LLVM is needed for the type.
+Instances have two more words behind those of the Python class: the address of a vectorcall, and one that is its own.
+While the first is 0 CPython calls `__call__` of the Python class; `patch` puts native code there. No LLVM is needed.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache
 from typing import Any
 
 _DEFAULT, _METHOD_DESCRIPTOR, _HAVE_VECTORCALL = 1 << 18, 1 << 17, 1 << 11
@@ -46,15 +45,22 @@ def supported() -> bool:
     return sys.implementation.name == "cpython" and not threads and ctypes.sizeof(ctypes.c_void_p) == 8
 
 
-@cache
 def callable_type(base: type) -> type:
     """A subclass of `base` of the same name whose instances can be patched; `base` itself where that is not possible.
 
     Args:
         base: a Python class with `__call__` and `__get__`.
     """
-    if not supported():
-        return base
+    known = _types.get(base)
+    if known is None:
+        known = _types[base] = _new_type(base) if supported() else base
+    return known
+
+
+_types: dict[type, type] = {}
+
+
+def _new_type(base: type) -> type:
     at = base.__basicsize__
     members = (_Member * 2)(_Member(b"__vectorcalloffset__", _SSIZE, at, _READONLY, None))
     slots = (_Slot * 2)(_Slot(_MEMBERS, ctypes.addressof(members)))

@@ -10,8 +10,8 @@ from jitgraph.native.records import VERSION
 from jitgraph.runtime import engine, prebuilt
 
 EXPORT = "jg_vectorcall"
-#: Passes that put variables into registers, in the order in which they run.
-_PASSES = ("sroa", "simplify_cfg")
+#: Passes that inline what is marked and put variables into registers, in the order in which they run.
+_PASSES = ("always_inliner", "sroa", "simplify_cfg")
 
 
 def text_of(triple: str, block_offset: int) -> str:
@@ -20,11 +20,11 @@ def text_of(triple: str, block_offset: int) -> str:
     Raises:
         OSError: its source is not at hand.
     """
-    from jitgraph.native import vectorcall
+    from jitgraph.native import answers, guards, vectorcall
 
     offsets = {**layout.offsets(), "block": block_offset}
     head = f'; jitgraph dispatcher {VERSION}\ntarget triple = "{triple}"\n\n'
-    return head + language.compile_functions(vectorcall, offsets, table.NUMBERS)
+    return head + language.compile_functions((guards, answers, vectorcall), offsets, table.NUMBERS)
 
 
 def _made_of(block_offset: int) -> str:

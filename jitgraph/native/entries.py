@@ -1,8 +1,8 @@
 """From a specialisation to the records that native code reads (`records.py`).
 
 `make_entry` refuses what native code cannot do (an argument of a kind that it does not know, a guard that runs Python):
-such calls stay with the Python dispatcher. What an entry admits is exactly what the specialisation's key and guards admit,
-or less: less costs time, more would be wrong.
+such calls stay with the Python dispatcher. What an entry admits is exactly what the key and the guards of the
+specialisation admit, or less: less costs time, more would be wrong.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 from jitgraph import dtypes, pytree
 from jitgraph.abi import ResultSlot
-from jitgraph.ir.dims import Dim, symbol, symbols
+from jitgraph.ir.dims import Atom, Dim, DimLike
 from jitgraph.ir.graph import Graph, Result
-from jitgraph.ir.types import Layout
+from jitgraph.ir.types import IndexMap, Layout
 from jitgraph.native import records
 from jitgraph.native.records import (
     Answer,
@@ -29,11 +29,13 @@ from jitgraph.native.records import (
     Frame,
     Guard,
     Leaf,
+    Number,
     Out,
     Place,
     Release,
     Step,
     Strided,
+    ViewStep,
 )
 from jitgraph.pytree import TreeDef
 from jitgraph.runtime import invoke
@@ -154,6 +156,11 @@ class _Maker:
         self.places: list[list[int]] = []
         self.place_numbers: dict[int, int] = {}
         self.item_places: dict[int, int] = {}
+        #: Instructions that compute numbers, and the number of each dim.
+        self.number_steps: list[list[int]] = []
+        self.numbers = 0
+        #: The leaf of each item that is an array.
+        self.array_rows: dict[int, list[int]] = {}
 
     def make(self, tree: TreeDef, failed: Callable[..., Any]) -> NativeEntry:
         entry, trace, interface = self.entry, self.trace, self.interface
@@ -182,6 +189,7 @@ class _Maker:
         words[Entry.EXPANSIONS], words[Entry.EXPANSION_AT] = len(self.expansions), entry.records(self.expansions)
         words[Entry.PLACES], words[Entry.PLACE_AT] = len(self.places), entry.records(self.places)
         words[Entry.GUARDS], words[Entry.GUARD_AT] = len(guards), entry.records(guards)
+        self.array_rows = {row[Leaf.ITEM]: row for row in rows if row[Leaf.KIND] == Leaf.ARRAY}
         self._aliases()
         self._arrays(rows)
         addresses = self.specialisation.compiled.executable.addresses
@@ -424,12 +432,14 @@ class _Maker:
         rows = [self._out(r, executable.recipe_address(k)) for k, r in enumerate(self.interface.results)]
         words = entry.words
         words[Entry.RESULTS], words[Entry.RESULT_AT] = len(rows), entry.records(rows)
+        words[Entry.SCALARS] = sum(row[Out.KIND] != Out.ARRAY for row in rows)
         entry.keep.append(executable)
         steps = self._template(arguments)
         if self.specialisation.is_single and self.interface.results[0].sized:
             words[Entry.ANSWER] = Answer.SINGLE
         elif steps is not None:
             words[Entry.ANSWER] = Answer.TEMPLATE
+            words[Entry.NUMBERS], words[Entry.NUMBER_AT] = len(self.number_steps), entry.records(self.number_steps)
             words[Entry.TEMPLATE], words[Entry.TEMPLATE_AT] = len(steps), entry.records(steps)
         else:
             words[Entry.ANSWER] = Answer.FINISH
@@ -491,11 +501,110 @@ class _Maker:
         if r.how == "dim":
             if not isinstance(r.dim, Dim):
                 return [Step.OBJECT, self.entry.pointer(operator.index(r.dim)), 0]
-            names = list(symbols(r.dim))
-            known = self.graph.symbols[names[0]]
-            if len(names) == 1 and r.dim == symbol(names[0]) and known.origin == "arg" and known.axis >= 0:
-                return [Step.SIZE, known.arg, known.axis]
+            first = self._numbers([r.dim])
+            return None if first is None else [Step.NUMBER, first, 0]
+        if r.how in ("view_of_argument", "view_of_result"):
+            return self._view_step(r, arguments)
         return None
+
+    def _view_step(self, r: Result, arguments: Sequence[int]) -> list[int] | None:
+        """The step for a view of an argument or of a fresh result."""
+        made, index = 0, r.index
+        if r.how == "view_of_result":
+            base = self.graph.results[r.index]
+            if base.how == "argument":
+                index = base.index
+            elif base.how == "fresh" and not base.read_only and not base.tensor:
+                made, index = 1, base.index
+            else:
+                return None
+        if made:
+            slot = self.interface.results[index]
+            if slot.kind != "array" or not slot.sized:
+                return None
+            ndim, size = len(slot.order), dtypes.from_short_name(slot.dtype).itemsize
+            dense = slot.order == tuple(range(ndim))
+        else:
+            index = arguments[index]
+            row = self.array_rows.get(index)
+            if row is None or row[Leaf.TYPE] != id(np.ndarray):
+                return None
+            ndim, size, dense = row[Leaf.NDIM], row[Leaf.BYTES], row[Leaf.STRIDES] == 0
+        rows = []
+        for step in r.steps:
+            found = self._view_row(step, ndim, dense)
+            if found is None:
+                return None
+            dense = not isinstance(step, IndexMap)
+            ndim = found[ViewStep.NDIM]
+            rows.append(found)
+        return [Step.VIEW, self.entry.array([made, index, len(rows), self.entry.records(rows), size]), 0]
+
+    def _view_row(self, step: Any, ndim: int, dense: bool) -> list[int] | None:
+        """A step of a view of an array of `ndim` axes; None if only NumPy can take it."""
+        if isinstance(step, IndexMap):
+            shape, axes = step.shape, step.axes
+            if len(axes) != ndim or not axes:
+                return None
+            first = self._numbers([*shape, *(m.offset for m in axes), *(m.step for m in axes)])
+            if first is None:
+                return None
+            at = first + len(shape)
+            table = [(at + k, at + len(axes) + k, -1 if m.axis is None else m.axis) for k, m in enumerate(axes)]
+            return [len(shape), first, len(axes), self.entry.records(table)]
+        if not isinstance(step, tuple) or not dense:
+            return None
+        first = self._numbers(step)
+        return None if first is None else [len(step), first, 0, 0]
+
+    def _numbers(self, dims: Sequence[DimLike]) -> int | None:
+        """Have native code compute these sizes; the number of the first, those of the others follow."""
+        first = self.numbers
+        for d in dims:
+            if not self._evaluate(d):
+                return None
+            self.number_steps.append([Number.KEEP, self.numbers, 0])
+            self.numbers += 1
+        if self.numbers > records.MAX_NUMBERS:
+            raise Refused("too many views")
+        return first
+
+    def _evaluate(self, d: DimLike) -> bool:
+        """Instructions that leave `d` on the stack; False if a symbol is not known."""
+        steps = self.number_steps
+        if not isinstance(d, Dim):
+            steps.append([Number.CONSTANT, operator.index(d), 0])
+            return True
+        for k, (atoms, factor) in enumerate(d.terms):
+            steps.append([Number.CONSTANT, factor, 0])
+            for atom in atoms:
+                if not self._atom(atom):
+                    return False
+                steps.append([Number.MUL, 0, 0])
+            if k:
+                steps.append([Number.ADD, 0, 0])
+        return True
+
+    def _atom(self, atom: Atom) -> bool:
+        steps = self.number_steps
+        if atom.op == "sym":
+            known = self.graph.symbols.get(atom.name)
+            if known is not None and known.origin == "arg":
+                how, axis = (Number.SIZE, known.axis) if known.axis >= 0 else (Number.STRIDE, -1 - known.axis)
+                steps.append([how, known.arg, axis])
+                return True
+            if atom.name in self.specialisation.exported:
+                steps.append([Number.RESULT, self.specialisation.exported[atom.name], 0])
+                return True
+            return False
+        if not all(self._evaluate(x) for x in atom.args if not isinstance(x, str)):
+            return False
+        if atom.op == "ne1":
+            steps.append([Number.NOT_ONE, 0, 0])
+        else:
+            how = {"floordiv": Number.FLOORDIV, "mod": Number.MOD, "min": Number.MIN, "max": Number.MAX}[atom.op]
+            steps += [[how, 0, 0]] * (len(atom.args) - 1)
+        return True
 
 
 def dtype_of(key: Key) -> np.dtype:
@@ -510,7 +619,7 @@ def release_rule(graph: Graph) -> Release:
 
 
 def strided_rows(layout: Layout, shape: Sequence[int]) -> list[list[int]]:
-    """What the strides of an array of this layout have to be like, for sizes of 1 where `shape` has them; innermost first."""
+    """What the strides of an array of this layout are like, innermost axis first; `shape` says which sizes are 1."""
     rows: list[list[int]] = []
     inside: int | None = None
     for position in range(len(layout.order) - 1, -1, -1):

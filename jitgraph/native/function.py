@@ -6,18 +6,17 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from jitgraph.config import config
 from jitgraph.native import callable as callable_
 from jitgraph.native import code, table
 from jitgraph.native.entries import NativeEntry, Refused, make_entry
-from jitgraph.native.records import Block, Entry
-from jitgraph.pytree import TreeDef
+from jitgraph.native.records import Block, Entry, Off
 from jitgraph.specialise import Specialisation
 from jitgraph.tracing.hidden import Call
 
-#: Most entries of a function; of one specialisation (call sites that write its keywords in other orders, equal text that is
-#: another object).
+#: Most entries of a function; of one specialisation (equal values that are other objects, dtypes of two names).
 _ENTRIES, _EACH = 64, 4
 
 
@@ -27,19 +26,21 @@ class NativeCalls:
     Args:
         target: the object whose vectorcall it is.
         slow: callable as the function: serves what no entry does.
+        heeds: bits of `Off` that send all calls to it.
     """
 
-    def __init__(self, target: Any, slow: Callable[..., Any]) -> None:
+    def __init__(self, target: Any, slow: Callable[..., Any], heeds: int = Off.ALWAYS | Off.COMPARED) -> None:
         self.address = code.vectorcall_address(callable_.block_offset(type(target)))
         self.slow = slow
         self.block = (ctypes.c_int64 * Block.WORDS)()
         self.block[Block.SLOW] = id(slow)
+        self.block[Block.HEEDS] = heeds
         self.block[Block.TABLE] = ctypes.addressof(table.table())
         #: In no order: the chain has the one in which they are tried.
         self.entries: list[NativeEntry] = []
         #: Unlinked while calls were running.
         self._unlinked: list[NativeEntry] = []
-        self._refused: set[int] = set()
+        self._refused: WeakSet[Specialisation] = WeakSet()
         callable_.patch(target, self.address, ctypes.addressof(self.block))
 
     @property
@@ -60,20 +61,22 @@ class NativeCalls:
         Args:
             key: of the call, see `call_key`.
         """
-        if id(specialisation) in self._refused:
-            return
         mine = [e for e in self.entries if e.specialisation is specialisation]
         for entry in mine:
-            if not entry.words[Entry.FRAMES]:  # all were in use
+            if entry.words[Entry.STARVED]:  # this call, or another one that comes here: one frame for each
+                entry.words[Entry.STARVED] -= 1
                 entry.add_frame()
                 return
-        tree, keys, aliases, shapes = key
+        if specialisation in self._refused:
+            return
+        tree, keys, aliases, shapes, *variant = key
+        if variant or len(mine) >= _EACH:
+            self._refused.add(specialisation)
+            return
         try:
-            if len(mine) >= _EACH:
-                raise Refused("calls differ in what native code compares")
             made = make_entry(specialisation, keys, aliases, tree, leaves, call, bool(shapes), failed)
         except Refused as reason:
-            self._refused.add(id(specialisation))
+            self._refused.add(specialisation)
             if "miss" in config.log:
                 sys.stderr.write(f"jitgraph: calls of {specialisation.graph.name} go through Python: {reason}\n")
             return

@@ -3,41 +3,44 @@
 Every value is a 64-bit integer; addresses are integers. A module of the language is a Python file whose functions are
 never run by Python: `compile_functions` reads their source. There are:
 
-    x = e, x += e; if, while, break, continue, return; + - * & | ^ << >>, comparisons (signed), and, or, not, a if t else b
+    x = e, x += e; if, while, break, continue, return; + - * & | ^ << >>, // and % (both towards 0)
+    comparisons (signed), and, or, not, a if t else b
     load(p) load32(p) load8(p)   an integer at an address: 64 bits, 32 with its sign, 8 without
     store(p, v)                  64 bits
-    word(p, k), set_word(p, k, v)    the word number k from p on
+    word(p, k), set_word(p, k, v)       the word number k from p on
     stack(n)                     address of n words of this call; n is a constant
-    invoke(f, ...), invoke32(f, ...)    the function at address f, which answers 64 bits or an int
+    invoke32(f, ...)             the function at address f, which answers an int
     c.Name(...)                  a function of C's whose address is in the table `rt`, a variable of the caller's
     the.name                     a word of that table
     layout.name                  a constant that is known when the code is made: an offset inside objects
     Record.NAME, NAME            constants of the module
-    other(...)                   a function of the module
+    other(...)                   a function of one of the modules
 
-Functions decorated with `exported` have C's calling convention and their own name; the others are internal.
+Functions decorated with `exported` have C's calling convention and their own name; the others are internal, those
+decorated with `inlined` parts of their callers.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from jitgraph.errors import InternalError
 
 _BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
-    ast.LShift: "shl", ast.RShift: "ashr",
+    ast.LShift: "shl", ast.RShift: "ashr", ast.FloorDiv: "sdiv", ast.Mod: "srem",
 }  # fmt: skip
 _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge"}
 #: C functions that answer int or nothing, or that take doubles (read from the addresses given); all others answer 64
 #: bits and take integers.
 RETURNS = {
-    "Py_IncRef": "void", "Py_DecRef": "void", "PyErr_Clear": "void", "PyEval_RestoreThread": "void", "memory_free": "void",
+    "Py_IncRef": "void", "Py_DecRef": "void", "PyErr_Clear": "void", "PyEval_RestoreThread": "void",
+    "memory_free": "void",
     "PyContextVar_Get": "i32", "PyDict_Next": "i32", "PyObject_RichCompareBool": "i32", "PyUnicode_Compare": "i32",
-    "PyDict_Contains": "i32", "PyErr_ExceptionMatches": "i32", "PyDict_SetItem": "i32", "PyList_SetItem": "i32",
+    "PyDict_Contains": "i32", "PyErr_ExceptionMatches": "i32", "PyDict_SetItem": "i32", "PyArray_SetBaseObject": "i32",
 }  # fmt: skip
 TAKES_DOUBLES = ("PyFloat_FromDouble", "PyComplex_FromDoubles")
 
@@ -50,38 +53,53 @@ def store(p: int, v: int) -> None: ...
 def word(p: int, k: int) -> int: ...  # type: ignore[empty-body]
 def set_word(p: int, k: int, v: int) -> None: ...
 def stack(n: int) -> int: ...  # type: ignore[empty-body]
-def invoke(f: int, *arguments: int) -> int: ...  # type: ignore[empty-body]
 def invoke32(f: int, *arguments: int) -> int: ...  # type: ignore[empty-body]
 
 
-c: Any = None
-the: Any = None
-layout: Any = None
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def exported(fn: Any) -> Any:
+class _Functions:
+    def __getattr__(self, name: str) -> Callable[..., int]: ...  # type: ignore[empty-body]
+
+
+class _Words:
+    def __getattr__(self, name: str) -> int: ...  # type: ignore[empty-body]
+
+
+c, the, layout = _Functions(), _Words(), _Words()
+
+
+def exported(fn: _F) -> _F:
     """Mark a function of the language that is called from outside."""
     return fn
 
 
-def compile_functions(module: ModuleType, layout_of: Mapping[str, int], table: Mapping[str, int]) -> str:
-    """The LLVM IR text of all functions of `module`.
+def inlined(fn: _F) -> _F:
+    """Mark a function of the language that becomes part of its callers."""
+    return fn
+
+
+def compile_functions(modules: Iterable[ModuleType], layout_of: Mapping[str, int], table: Mapping[str, int]) -> str:
+    """The LLVM IR text of all functions of these modules, which know each other by name.
 
     Args:
         layout_of: values of `layout.name`.
         table: number of each name (C functions and values) in the table `rt`.
 
     Raises:
-        OSError: the module's source is not at hand.
+        OSError: a module's source is not at hand.
         InternalError: it is not of the language.
     """
-    loader: Any = module.__spec__.loader if module.__spec__ else None
-    source = loader.get_source(module.__name__) if hasattr(loader, "get_source") else None
-    if source is None:
-        raise OSError(f"no source of {module.__name__}")
-    functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-    names = {f.name for f in functions}
-    return "\n\n".join(_Function(f, vars(module), names, layout_of, table).text() for f in functions) + "\n"
+    found: list[tuple[ast.FunctionDef, Mapping[str, Any]]] = []
+    for module in modules:
+        loader: Any = module.__spec__.loader if module.__spec__ else None
+        source = loader.get_source(module.__name__) if hasattr(loader, "get_source") else None
+        if source is None:
+            raise OSError(f"no source of {module.__name__}")
+        found += [(node, vars(module)) for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    names = {node.name for node, _ in found}
+    return "\n\n".join(_Function(node, own, names, layout_of, table).text() for node, own in found) + "\n"
 
 
 class _Function:
@@ -106,14 +124,16 @@ class _Function:
 
     def text(self) -> str:
         node = self.node
-        linkage = "" if any(isinstance(d, ast.Name) and d.id == "exported" for d in node.decorator_list) else "internal "
+        marks = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
+        linkage = "" if "exported" in marks else "internal "
+        attributes = "nounwind alwaysinline" if "inlined" in marks else "nounwind"
         parameters = [a.arg for a in node.args.args]
         for name in parameters:
             self.put(f"store i64 %a.{name}, ptr {self.variable(name)}")
         self.body(node.body)
         if self.open:
             self.end("ret i64 0")
-        head = f"define {linkage}i64 @{node.name}({', '.join(f'i64 %a.{p}' for p in parameters)}) nounwind {{"
+        head = f"define {linkage}i64 @{node.name}({', '.join(f'i64 %a.{p}' for p in parameters)}) {attributes} {{"
         return "\n".join([head, "entry:", *self.allocas, *self.lines, "}"])
 
     # --- writing
@@ -323,8 +343,8 @@ class _Function:
             place = self.fresh("%stack")
             self.allocas.append(f"  {place} = alloca [{count} x i64], align 16")
             return self.define(f"ptrtoint ptr {place} to i64")
-        if name in ("invoke", "invoke32"):
-            return self.indirect(self.value(arguments[0]), arguments[1:], "i32" if name == "invoke32" else "i64")
+        if name == "invoke32":
+            return self.indirect(self.value(arguments[0]), arguments[1:], "i32")
         raise self.fail(e)
 
     def call_c(self, name: str, arguments: list[ast.expr]) -> str:

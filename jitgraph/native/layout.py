@@ -1,4 +1,4 @@
-"""Offsets inside the objects of CPython and NumPy that native code reads, tested on live objects before the first use."""
+"""Offsets in objects of CPython and NumPy that native code reads, tested on live objects before the first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jitgraph.dtypes import COMPILED
 
 _P, _I = ctypes.c_void_p, ctypes.c_int64
 #: Positions in NumPy's table of C functions.
-ARRAY_TYPE, SCALAR, NEW_FROM_DESCR = 2, 60, 94
+ARRAY_TYPE, SCALAR, NEW_FROM_DESCR, SET_BASE = 2, 60, 94, 282
 
 
 def _at(address: int, kind: Any = _P) -> Any:
@@ -134,6 +134,15 @@ def _functions() -> str:
             return "new array"
         if not made.flags.owndata or not made.flags.writeable:
             return "new array"
+    set_base = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.py_object)(table[SET_BASE])  # type: ignore[arg-type]
+    base = np.zeros(6)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(dtype))
+    made = new(
+        id(np.ndarray), id(dtype), 2, ctypes.addressof(sizes), ctypes.addressof(steps), base.ctypes.data, 0x400, None
+    )
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(base))
+    if set_base(made, base) or made.base is not base or not made.flags.f_contiguous or not made.flags.writeable:
+        return "view"
     scalar = ctypes.PYFUNCTYPE(ctypes.py_object, _P, _P, _P)(table[SCALAR])  # type: ignore[arg-type]
     value = ctypes.c_double(2.5)
     x = scalar(ctypes.addressof(value), id(dtype), None)

@@ -6,8 +6,8 @@ Python fills these records (`entries.py`), machine code reads them (`vectorcall.
     entry      one specialisation: arrays of the records below, and where the machine code is
     frame      what one running call needs: context, sizes, result slots; in a list of free ones of the entry
     state      the native stack of a call: items, places, argument slots, results
-Items are Python objects: the arguments in order (keywords behind), what containers expand to, hidden arguments. The caller holds
-the arguments; the state owns a reference to everything else.
+Items are Python objects: the arguments in order (keywords behind), what containers expand to, hidden arguments. The
+caller holds the arguments; the state owns a reference to everything else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 #: Changes with anything that stored machine code depends on and no other part of its key says.
-VERSION = 1
+VERSION = 5
 #: What `jg_vectorcall` answers inside where no entry serves: an address that no object has.
 MISS = 1
 
@@ -26,6 +26,7 @@ MAX_RESULTS = 64
 #: Deepest stack of a result template: all leaves of a tree may wait.
 MAX_VALUES = 96
 MAX_NDIM = 64
+MAX_NUMBERS = 128
 #: A call on arrays of so few bytes in all keeps the GIL, where an entry decides by size.
 SHORT_BYTES = 8 << 10
 
@@ -36,7 +37,15 @@ class Block(IntEnum):
     TABLE = 2
     HITS = 3
     RUNNING = 4  # calls inside; entries that were unlinked are kept meanwhile
-    WORDS = 5
+    HEEDS = 5  # bits of `the.off` that send all calls to Python
+    WORDS = 6
+
+
+class Off(IntEnum):
+    """Bits of the table's word `off`."""
+
+    ALWAYS = 1  # a setting wants Python to see each call
+    COMPARED = 2  # calls of users go through Python, which compares
 
 
 class Entry(IntEnum):
@@ -74,7 +83,11 @@ class Entry(IntEnum):
     ARGUMENT_AT = 31  # item of each argument of the graph
     FIRST_HIDDEN = 32  # item of the first hidden value
     HIDDEN_AT = 33  # place of each hidden value
-    WORDS = 34
+    SCALARS = 34  # fresh results that are no arrays
+    NUMBERS = 35  # instructions that compute sizes of views and sizes among the results
+    NUMBER_AT = 36
+    STARVED = 37  # calls that found no free frame, and for which none was made yet
+    WORDS = 38
 
 
 class Release(IntEnum):
@@ -230,10 +243,54 @@ class Step(IntEnum):
     MADE = 0  # fresh result A
     ITEM = 1
     OBJECT = 2
-    SIZE = 3  # of axis B of argument slot A
+    NUMBER = 3  # number A as an int
     TUPLE = 4  # of the A topmost
     LIST = 5
     DICT = 6  # with keys at B
+    VIEW = 7  # A
+
+
+class View(IntEnum):
+    """A view of an array: its steps one after the other. Sizes are numbers that were computed."""
+
+    OF_MADE = 0  # of fresh result BASE, else of item BASE
+    BASE = 1
+    STEPS = 2
+    STEP_AT = 3
+    BYTES = 4  # of an element
+    WORDS = 5
+
+
+class ViewStep(IntEnum):
+    """A map or, of memory in C order, a reshape."""
+
+    NDIM = 0
+    SHAPE = 1  # number of the first size; those of further axes follow
+    MAPPED = 2  # axes of the base, 0: a reshape
+    AXES = 3  # for each: number of its offset, number of its step, axis of the view or -1
+    WORDS = 4
+
+
+class Number(IntEnum):
+    """An instruction of a stack machine of integers."""
+
+    KIND = 0
+    A = 1
+    B = 2
+    WORDS = 3
+    # kinds
+    CONSTANT = 0
+    SIZE = 1  # of axis B of argument slot A
+    STRIDE = 2
+    RESULT = 3  # an int in result slot A
+    ADD = 4
+    MUL = 5
+    FLOORDIV = 6
+    MOD = 7
+    MIN = 8
+    MAX = 9
+    NOT_ONE = 10
+    KEEP = 11  # the topmost is number A
 
 
 class Frame(IntEnum):
@@ -251,6 +308,7 @@ class State(IntEnum):
     """Words of a call's own memory; each area has its own maximum."""
 
     OWNED_COUNT = 0
+    BYTES = 1  # of the arrays among the arguments
     ITEMS = 2
     PLACES = ITEMS + MAX_ITEMS
     OWNED = PLACES + MAX_PLACES
@@ -258,6 +316,9 @@ class State(IntEnum):
     MADE = SLOTS + 4 * MAX_SLOTS
     VALUES = MADE + MAX_RESULTS
     TEMPORARY = VALUES + MAX_VALUES
-    LOW = TEMPORARY + MAX_NDIM
+    STRIDES = TEMPORARY + MAX_NDIM
+    NUMBERS = STRIDES + MAX_NDIM
+    DEPTH = NUMBERS + MAX_NUMBERS  # the stack of numbers
+    LOW = DEPTH + MAX_NUMBERS
     HIGH = LOW + MAX_SLOTS
     WORDS = HIGH + MAX_SLOTS

@@ -10,6 +10,7 @@ from typing import Any
 from jitgraph.config import config
 from jitgraph.native import layout
 from jitgraph.native.function import NativeCalls
+from jitgraph.native.records import Off
 
 
 @cache
@@ -21,11 +22,11 @@ def _refusal() -> str:
     return reason
 
 
-def native_calls(target: Any, slow: Callable[..., Any]) -> NativeCalls | None:
+def native_calls(target: Any, slow: Callable[..., Any], heeds: int = Off.ALWAYS | Off.COMPARED) -> NativeCalls | None:
     """The native side of a jitted function, None where it cannot be had. See `NativeCalls`."""
-    if config.dispatch == "python" or _refusal():
+    if _refusal():
         return None
     try:
-        return NativeCalls(target, slow)
+        return NativeCalls(target, slow, heeds)
     except OSError:  # the dispatcher's own source is not at hand, and its code in no cache
         return None

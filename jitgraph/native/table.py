@@ -14,6 +14,7 @@ import numpy as np
 
 from jitgraph.config import config
 from jitgraph.native import layout
+from jitgraph.native.records import Off
 from jitgraph.runtime.pool import pool
 from jitgraph.storage import mode_variable
 
@@ -29,7 +30,7 @@ PYTHON = (
 LIBRARY = ("aligned_alloc",)
 #: Of the memory pool; 0 where there is none.
 POOL = ("pool_array", "pool_alloc", "memory_free")
-NUMPY = ("PyArray_NewFromDescr", "PyArray_Scalar")
+NUMPY = ("PyArray_NewFromDescr", "PyArray_Scalar", "PyArray_SetBaseObject")
 VALUES = (
     "off", "mode", "none", "true", "false", "ndarray", "str", "dict", "function", "AttributeError", "name_of_dict",
 )  # fmt: skip
@@ -61,6 +62,7 @@ def table() -> Any:
     numpy_table = layout.numpy_table()
     words[NUMBERS["PyArray_NewFromDescr"]] = numpy_table[layout.NEW_FROM_DESCR]
     words[NUMBERS["PyArray_Scalar"]] = numpy_table[layout.SCALAR]
+    words[NUMBERS["PyArray_SetBaseObject"]] = numpy_table[layout.SET_BASE]
     objects: dict[str, Any] = {
         "mode": mode_variable(), "none": None, "true": True, "false": False, "ndarray": np.ndarray, "str": str,
         "dict": dict, "function": types.FunctionType, "AttributeError": AttributeError, "name_of_dict": "__dict__",
@@ -75,7 +77,8 @@ def table() -> Any:
 
     def heed_settings() -> None:
         """Calls are native unless a setting says that Python has to see each one."""
-        words[NUMBERS["off"]] = int(config.disable_jit or config.check or config.dispatch == "python")
+        always = config.disable_jit or config.check or config.dispatch == "python"
+        words[NUMBERS["off"]] = Off.ALWAYS * always + Off.COMPARED * (config.dispatch == "both")
 
     config.watch(heed_settings)
     heed_settings()

@@ -111,16 +111,14 @@ def explain(
     called += [k.name for k in program.inlined]
     for name in called:
         origin = functions[name].origin
+        if not origin:  # loops of the entry itself, put into a function that threads may share
+            continue
         operators = tuple(text.split(" @ ")[0] for text in origin)
         lines = tuple(dict.fromkeys(int(text.rsplit(":", 2)[-2]) for text in origin if " @ " in text))
         kernels.append(Kernel(name, operators, lines))
         for line in lines:
             kernel_of_line.setdefault(line, []).append(name)
-    temporaries = [
-        Temporary(s.buffer.name, _bytes(s.buffer.shape, s.buffer.dtype, sizes))
-        for s in _statements(program.entry)
-        if isinstance(s, Alloc) and s.scope in ("scratch", "heap") and s.buffer.shape
-    ]
+    temporaries = list(_temporaries(program, sizes))
     libraries = {s.name for s in _statements(program.entry) if isinstance(s, Library)}
     hosts = [
         HostCall(final.sites[op.attrs["site"]].message, op.loc.line if op.loc else 0)
@@ -136,6 +134,17 @@ def explain(
     explanation.lines.extend(_lines(captured, final, kernel_of_line, libraries))
     explanation.loops.extend(_loops(program))
     return explanation
+
+
+def _temporaries(program: Program, sizes: dict[str, int]) -> Iterator[Temporary]:
+    """Memory that is asked for beside arguments and results: what shares an address counts once, by its first name."""
+    beside = {s.buffer.name for s in _statements(program.entry) if isinstance(s, Alloc) and s.scope == "heap"}
+    for chain in program.memory.chains if program.memory is not None else ():
+        if chain.outside is None and chain.fits != 1:
+            beside.add(chain.lives[0].buffer.name)
+    for s in _statements(program.entry):
+        if isinstance(s, Alloc) and s.buffer.name in beside and s.buffer.shape:
+            yield Temporary(s.buffer.name, _bytes(s.buffer.shape, s.buffer.dtype, sizes))
 
 
 def _loops(program: Program) -> Iterator[str]:

@@ -55,12 +55,13 @@ class BufferLife(NamedTuple):
 
     Attributes:
         name: the user's name of the value, else that of the operator, with the number of the buffer.
-        kind: "temporary", "result", or "heap": a temporary whose size only the run knows.
+        kind: "temporary", "result", "heap" (a temporary whose size only the run knows), or "argument": from where it is
+            overwritten on; its memory is the caller's.
         shape, dtype, size_bytes: as they are for these arguments; the size is None where only the run knows it.
         line: the user's, 0 if unknown.
         first, last: the steps that mention it first and last; `last` of a result is that which the call returns behind.
-        place: "arena", "heap", or the name of the result whose memory it lies in.
-        offset: in the arena.
+        place: "arena", "heap", or the name of the result or argument whose memory it lies in.
+        offset: bytes from the beginning of the arena or that memory.
         in_place_of: the buffer whose memory it goes on in, without a gap: it is written where that one is read.
         reuses: those that are dead and had some of its memory before.
     """
@@ -112,7 +113,7 @@ class MemoryReport:
     @property
     def temporaries(self) -> list[BufferLife]:
         """The buffers that are no results."""
-        return [b for b in self.buffers if b.kind != "result"]
+        return [b for b in self.buffers if b.kind in ("temporary", "heap")]
 
     @property
     def in_place(self) -> list[BufferLife]:
@@ -145,9 +146,15 @@ def _line_text(lines: Sequence[int]) -> str:
 def _buffer_text(b: BufferLife) -> str:
     shape = ", ".join("?" if d is None else str(d) for d in b.shape)
     size = "size known at run time" if b.size_bytes is None else f"{b.size_bytes} bytes"
-    where = f"arena at {b.offset}" if b.place == "arena" else "on the heap" if b.place == "heap" else f"in {b.place}"
+    where = (
+        f"arena at {b.offset}"
+        if b.place == "arena"
+        else "on the heap"
+        if b.place == "heap"
+        else f"in {b.place}{f' at {b.offset}' if b.offset else ''}"
+    )
     text = f"{b.name}: {b.dtype}[{shape}], {size}{_line_text([b.line] if b.line else [])}, steps {b.first} to {b.last}"
-    if b.kind != "result":
+    if b.kind in ("temporary", "heap"):
         text += f", {where}"
     if b.in_place_of:
         text += f", in place of {b.in_place_of}"
@@ -176,6 +183,7 @@ class _Report:
         self.program, self.plan, self.env = program, plan, env
         self.kernels = {k.name: k for k in (*program.kernels, *program.inlined)}
         self.slots = {e.buffer.name: e.slot for e in program.entry_buffers if e.source == "result"}
+        self.given = {e.buffer.name for e in program.entry_buffers if e.source == "arg"}
         self.steps: list[Step] = []
         self.starts: list[int] = []
         self.known: dict[str, str] = {}
@@ -193,11 +201,12 @@ class _Report:
         buffers += [b for b, _, _ in places]
         buffers += [self._unknown(life.buffer, "heap", life) for life in self.plan.heap]
         buffers += [self._unknown(s.buffer, "result", None) for s in late]
-        results = sum(size for chain, size in size_of_chain.items() if chain.result is not None)
-        pooled = sum(size for chain, size in size_of_chain.items() if chain.result is not None and size >= SMALL_BYTES)
+        kinds = {chain: chain.outside.kind if chain.outside is not None else "" for chain in size_of_chain}
+        results = sum(size for chain, size in size_of_chain.items() if kinds[chain] == "result")
+        pooled = sum(size for c, size in size_of_chain.items() if kinds[c] == "result" and size >= SMALL_BYTES)
         arena = self._bytes(program.scratch_bytes)
         rows, exact = self._rows(program.entry)
-        bound = largest_sum([(c.first, c.last, size) for c, size in size_of_chain.items()])
+        bound = largest_sum([(c.first, c.last, size) for c, size in size_of_chain.items() if kinds[c] != "argument"])
         return MemoryReport(
             program.name,
             results + arena + rows,
@@ -227,14 +236,13 @@ class _Report:
 
     def _life(self, life: Life, chain: Chain, before: Iterable[tuple[BufferLife, Chain, Life]]) -> BufferLife:
         before = list(before)
-        slot = self.slots.get(life.buffer.name) if life.alloc is None else None
         at = chain.lives.index(life)
-        host = chain.result
+        host = chain.outside
         if host is None and chain.host is not None and self._bytes(chain.fits):
-            host = chain.host.result
+            host = chain.host.outside
         place, offset = "arena", self._bytes(chain.offset)
         if host is not None:
-            place, offset = f"result {self.slots[host.name]}", 0
+            place, offset = self._name(host.buffer), self._bytes(chain.inside) if chain.outside is None else 0
         start, end = offset, offset + self._bytes(chain.size)
         reuses: list[BufferLife] = []
         for b, other, dead in before if at == 0 else ():
@@ -244,13 +252,13 @@ class _Report:
                 reuses.append(b)
         return BufferLife(
             self._name(life.buffer),
-            "result" if slot is not None else "temporary",
+            "temporary" if life.kind == "scratch" else life.kind,
             tuple(self._bytes(d) if self._is_known(d) else None for d in life.buffer.shape),
             dtypes.short_name(life.buffer.dtype),
             self._bytes(chain.size),
             self._line(life.buffer.name),
             self._step(life.start),
-            len(self.steps) if slot is not None else self._step(life.end),
+            len(self.steps) if life.alloc is None else self._step(life.end),
             place,
             offset,
             self._name(chain.lives[at - 1].buffer) if at else "",
@@ -276,6 +284,8 @@ class _Report:
             found = (origin.value or origin.op) if origin is not None else b.name
             if b.name in self.slots:
                 found = f"result {self.slots[b.name]}"
+            elif b.name in self.given:
+                found = f"argument {b.name}"
             taken = set(self.known.values())
             at, base = 1, found
             while found in taken:
@@ -302,13 +312,19 @@ class _Report:
 
     def _describe(self, stmt: Stmt) -> tuple[str, tuple[int, ...]]:
         """What a statement is to its reader, and the user's lines."""
+        if any(s is stmt for s in self.plan.dropped):
+            return "nothing: a copy of what is there", self._lines_of(stmt)
         found = list(walk([stmt]))
         found.sort(key=lambda s: not isinstance(s, Library))
         for s in found:
             if isinstance(s, CallKernel):
                 k = self.kernels[s.name]
                 operators = ", ".join(dict.fromkeys(text.split(" @ ")[0] for text in k.origin))
-                return f"{s.name}: {operators}" if operators else s.name, _lines(k)
+                if not operators:  # a loop of the entry that became a function of its own
+                    made = [self.program.origins[b.name] for b in s.buffers if b.name in self.program.origins]
+                    lines = (*_lines(k), *(o.loc.line for o in made[-1:] if o.loc is not None))
+                    return f"{s.name}: {made[-1].op}" if made else s.name, lines
+                return f"{s.name}: {operators}", _lines(k)
             if isinstance(s, Library):
                 names = dict.fromkeys(x.buffer.name for x in s.args if isinstance(x, Address))
                 return s.name, tuple(dict.fromkeys(line for line in [self._line(list(names)[-1])] if line))

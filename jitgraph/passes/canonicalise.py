@@ -257,6 +257,8 @@ def cast_of_cast(op: Op, b: Builder) -> Value | None:
         return None  # out of range, float to int and int to int differ
     if x.type.ndim != op.result.type.ndim:
         return None
+    if x.type.kind != "np_scalar" and op.result.type.kind == "np_scalar":
+        x = b.apply(REGISTRY["as_kind"], x, kind="np_scalar")[0]  # else Python's True would become its 1.0
     if source == target:
         return x
     return b.emit(op.defn, (x,), (op.result.type,), dict(op.attrs)).result

@@ -45,6 +45,8 @@ def _solutions(graph: Graph) -> dict[str, DimLike]:
     """Symbol to what it equals, with no symbol on the left appearing on a right."""
     age = {name: k for k, name in enumerate(graph.symbols)}
     env: dict[str, DimLike] = {}
+    #: Symbols to those whose solutions they stand in.
+    inside: dict[str, dict[str, None]] = {}
     for guard in graph.guards:
         if guard.relation != "==":
             continue
@@ -56,7 +58,9 @@ def _solutions(graph: Graph) -> dict[str, DimLike]:
             if split is None or split[0] not in (1, -1):
                 continue
             solution = -split[1] if split[0] == 1 else split[1]
-            env = {known: substitute(value, {name: solution}) for known, value in env.items()}
-            env[name] = solution
+            for known in (name, *inside.pop(name, ())):
+                env[known] = substitute(env[known], {name: solution}) if known != name else solution
+                for symbol in symbols(env[known]):
+                    inside.setdefault(symbol, {})[known] = None
             break
     return env

@@ -1,30 +1,40 @@
-"""LLVM behind two functions: IR text to object code, object code to addresses in this process.
+"""LLVM behind a few functions: IR text to object code, object code to addresses in this process.
 
-Object code holds no address of the process, so that its bytes may be stored and loaded by another one. The JIT and
-every library loaded live for ever: code may be running in some thread, and kernels are small.
+Object code holds no address of the process, so that its bytes may be stored and loaded by another one. What `load`
+links lives for ever; what `link` links goes when nobody holds the `Library` any more: whoever calls its code holds it
+while the call runs.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
 
+from jitgraph.cache.key import checksum
 from jitgraph.errors import InternalError
+from jitgraph.forking import not_while, open_in_child
 from jitgraph.target import Target, host
 
 _T = TypeVar("_T")
 _lock = threading.Lock()
+open_in_child(_lock)
+not_while(llvm.ffi.lib._lock.__enter__, lambda: llvm.ffi.lib._lock.__exit__(None, None, None))
 _started = False
 _local = threading.local()
+#: LLVM's linker that is in use, and how many libraries it has linked.
 _jit: llvm.LLJIT | None = None
-_libraries: list[llvm.ResourceTracker] = []
-#: What is linked already: it lives for ever, so equal code is not linked again.
-_loaded: dict[tuple[bytes, tuple[str, ...]], dict[str, int]] = {}
+_jit_links = 0
+#: Libraries of one linker: what it keeps of each (some 9 KB) goes only when it goes itself, with the last of them.
+_LINKS = 16
+#: What is linked, by digest and exports: equal code is not linked again.
+_linked: WeakValueDictionary[tuple[bytes, tuple[str, ...]], Library] = WeakValueDictionary()
 _numbers = itertools.count()
 
 
@@ -73,7 +83,7 @@ def compile_object(
     """Object code of LLVM IR `text`.
 
     Args:
-        passes: LLVM's mid-level passes to run, as llvmlite names them. Kernels need none: their text is as it should be.
+        passes: LLVM's mid-level passes to run, as llvmlite has them.
 
     Raises:
         InternalError: LLVM refuses the text.
@@ -94,31 +104,62 @@ def assembly_of(text: str, target: Target | None = None, *, opt: int = 2) -> str
     return str(machine.emit_assembly(_parse(text, verify=False)))
 
 
+class Library:
+    """Object code linked into this process, as long as somebody holds it.
+
+    Attributes:
+        addresses: of the exported functions.
+    """
+
+    __slots__ = ("__weakref__", "_jit", "_tracker", "addresses")
+
+    def __init__(self, jit: llvm.LLJIT, tracker: llvm.ResourceTracker, names: Sequence[str]) -> None:
+        self._jit = jit
+        self._tracker = tracker
+        self.addresses = {name: int(tracker[name]) for name in names}
+
+    def __del__(self) -> None:
+        """LLVM takes the memory back: of the library first, of the linker if this was its last one."""
+        self._tracker.close()
+
+
+@atexit.register
+def _leave_linked() -> None:
+    """At the end of the process code stays: threads that nobody waits for may be running in it."""
+    for library in list(_linked.values()):
+        _immortal(library)
+
+
 def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
-    """Link object code into this process; addresses of the exported functions `names`. Equal code is linked once.
+    """Link object code for ever; see `link`."""
+    return _immortal(link(code, names)).addresses
+
+
+def link(code: bytes, names: Sequence[str]) -> Library:
+    """Link object code into this process, for the exported functions `names`. Equal code is linked once.
 
     Raises:
         InternalError: the code does not link, as when its bytes are damaged.
     """
-    global _jit
+    global _jit, _jit_links
     _start()
+    key = (checksum(code), tuple(names))
     with _lock:
-        known = _loaded.get((code, tuple(names)))
+        known = _linked.get(key)
         if known is not None:
             return known
-        if _jit is None:
-            _jit = _immortal(llvm.create_lljit_compiler())
-        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        if _jit is None or _jit_links >= _LINKS:
+            _jit, _jit_links = llvm.create_lljit_compiler(), 0
+        _jit_links += 1
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
         for name in names:
-            library.export_symbol(name)
+            builder.export_symbol(name)
         try:
-            tracker = library.link(_jit, f"jitgraph.{next(_numbers)}")
+            tracker = builder.link(_jit, f"jitgraph.{next(_numbers)}")
         except RuntimeError as e:
             raise InternalError(f"generated code does not link: {e}") from e
-        _libraries.append(_immortal(tracker))
-        addresses = {name: int(tracker[name]) for name in names}
-        _loaded[code, tuple(names)] = addresses
-        return addresses
+        library = _linked[key] = Library(_jit, tracker, names)
+        return library
 
 
 def _immortal(x: _T) -> _T:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from jitgraph import dtypes, errors
+from jitgraph import dtypes, errors, signals
 from jitgraph.abi import (
     CONTEXT_BYTES,
     CONTEXT_ERROR_VALUES,
@@ -201,15 +201,7 @@ def _context_fields() -> list[tuple[int, int]]:
 
 _context: list[tuple[int, int]] = []
 
-
-def _interrupted(context: int, error: BaseException) -> int:
-    """What a signal's handler raised while machine code ran waits until that has returned."""
-    _frames[context].pending = error
-    return int(Status.PYTHON_ERROR)
-
-
 threads.context_fields = _context_fields
-threads.interrupted = _interrupted
 
 
 # --- arrays as slots ------------------------------------------------------------------------------------------------
@@ -276,8 +268,9 @@ class Executable:
         self.interface = interface
         self.sites = list(sites)
         self.hosts = dict(hosts or {})
-        self.code = code
-        self.addresses = engine.load(code, EXPORTS)
+        #: Held as long as the code may run.
+        self.library = engine.link(code, EXPORTS)
+        self.addresses = self.library.addresses
         self._prepare = engine.function(self.addresses["prepare"], _P, ctypes.c_char_p, _P, _P, _P, hold_gil=True)
         self._entry = engine.function(self.addresses["entry"], _P, ctypes.c_char_p, _P, _P, _P)
         self.pool: list[Frame] = []
@@ -404,7 +397,7 @@ class Executable:
         if status == Status.DEOPTIMISE:
             return Deoptimise(self.sites[site].message, site)
         if status == Status.INTERRUPTED:
-            return KeyboardInterrupt()
+            return signals.raised(table.table())
         if status != Status.ERROR:
             return errors.InternalError(f"machine code returned the status {status}")
         if site < 0:

@@ -89,8 +89,7 @@ class Pool:
         self.set("clock", time.CLOCK_MONOTONIC)
         self.makes_arrays = self._arrays_known()
         self.configure()
-        lock, unlock = (function(None)(self.addresses[name]) for name in ("pool_lock", "pool_unlock"))
-        os.register_at_fork(before=lock, after_in_child=unlock, after_in_parent=unlock)
+        os.register_at_fork(after_in_child=function(None)(self.addresses["pool_forked"]))
 
     def get(self, name: str) -> int:
         """A field of the state."""

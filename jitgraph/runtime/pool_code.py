@@ -57,7 +57,7 @@ STATE_BYTES = _CLASSES_AT + CLASSES * _CLASS_BYTES
 assert 8 * len(FIELDS) <= _CLASSES_AT
 
 EXPORTS = (
-    "pool_state", "pool_lock", "pool_unlock", "pool_alloc", "pool_free", "pool_malloc", "pool_trim", "pool_array",
+    "pool_state", "pool_forked", "pool_alloc", "pool_free", "pool_malloc", "pool_trim", "pool_array",
     "pool_capsule",
 )  # fmt: skip
 
@@ -83,7 +83,7 @@ def _add(name: str, amount: str, what: str = "add", mark: str = "") -> str:
 
 def _lock(pause: str) -> str:
     return f"""
-define void @pool_lock() nounwind {{
+define internal void @pool_lock() nounwind {{
 entry:
   br label %try
 try:
@@ -112,7 +112,7 @@ done:
   ret void
 }}
 
-define void @pool_unlock() nounwind {{
+define internal void @pool_unlock() nounwind {{
   store atomic i32 0, ptr @state release, align 8
   ret void
 }}
@@ -157,8 +157,9 @@ define internal i64 @mapped_bytes(i64 %bytes) nounwind {{
   ret i64 %whole
 }}
 
-; A block of the system's, null if there is none.
-define internal ptr @take(i64 %bytes) nounwind {{
+; A block of the system's for `total` bytes of a class of `bytes`, null if there is none. Of huge pages are as many as
+; come nearest to what is needed: a page at the end that is hardly used would be resident as a whole.
+define internal ptr @take(i64 %bytes, i64 %total) nounwind {{
 entry:
   %maps = icmp uge i64 %bytes, {MAPPED}
   br i1 %maps, label %map, label %plain
@@ -203,7 +204,9 @@ cut:
   br label %advise
 advise:
   {_load("madvise", "madvise", "ptr")}
-  %c2 = call i32 %madvise(ptr %begin, i64 %length, i32 14)
+  %half.more = add i64 %total, {HUGE_PAGE // 2}
+  %pages = and i64 %half.more, {-HUGE_PAGE}
+  %c2 = call i32 %madvise(ptr %begin, i64 %pages, i32 14)
   br label %done
 done:
   %found = phi ptr [ %m, %there ], [ %begin, %advise ]
@@ -385,6 +388,29 @@ done:
   ret ptr %list
 }}
 
+; In a child process: a thread that held the lock is not there, and may have left the lists half changed. What lies in
+; them is given up then; blocks in use say themselves what they are.
+define void @pool_forked() nounwind {{
+entry:
+  %locked = load atomic i32, ptr @state acquire, align 8
+  %fine = icmp eq i32 %locked, 0
+  br i1 %fine, label %done, label %forget
+forget:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %forget ]
+  %class = call ptr @class_at(i64 %k)
+  call void @llvm.memset.p0.i64(ptr %class, i8 0, i64 24, i1 false)
+  %k.next = add i64 %k, 1
+  %more = icmp ult i64 %k.next, {CLASSES}
+  br i1 %more, label %forget, label %unlock
+unlock:
+  store i64 0, {_field("held")}, align 8
+  store i64 0, {_field("held_blocks")}, align 8
+  call void @pool_unlock()
+  br label %done
+done:
+  ret void
+}}
+
 ; Bytes that the system got back.
 define i64 @pool_trim() nounwind {{
   %bytes = call i64 @sweep(i1 true)
@@ -474,12 +500,12 @@ hit:
 miss:
   call void @pool_unlock()
   call void @sweep_if_due()
-  %taken = call ptr @take(i64 %bytes)
+  %taken = call ptr @take(i64 %bytes, i64 %total)
   %failed = icmp eq ptr %taken, null
   br i1 %failed, label %poor, label %new
 poor:
   %ignored = call i64 @sweep(i1 true)
-  %second = call ptr @take(i64 %bytes)
+  %second = call ptr @take(i64 %bytes, i64 %total)
   %failed.again = icmp eq ptr %second, null
   br i1 %failed.again, label %refuse, label %new
 new:

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jitgraph.abi import CONTEXT_BYTES, NEVER, TABLE, TABLE_LIMIT, TABLE_RUN
+from jitgraph.abi import CONTEXT_BYTES, CONTEXT_HOST, NEVER, TABLE, TABLE_LIMIT, TABLE_RUN
 from jitgraph.config import config
 from jitgraph.runtime import table
 
@@ -41,7 +41,6 @@ MOST = 1024
 _P, _I = ctypes.c_void_p, ctypes.c_int64
 _PART = ctypes.CFUNCTYPE(ctypes.c_int32, _P, _P, _I, _I)
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int32, _P, _P, _P, _I, _I, _I, _I)
-_POLL = ctypes.CFUNCTYPE(ctypes.c_int32, _P)
 _BLAS_SETTER = "scipy_openblas_set_threads_callback_function64_"
 _BLAS_COUNT = "scipy_openblas_get_num_threads64_"
 
@@ -64,7 +63,7 @@ def _quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cg
     except OSError:
         return None
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if controllers and "cpu" not in controllers.split(","):
             continue
         for base in (root,) if not controllers else (root / controllers, root / "cpu"):
@@ -102,15 +101,9 @@ class _Pool:
         self.workers: list[int] = []  # pthread_t
         self.keep: list[Any] = []  # memory that workers use
         self.blas = False  # OpenBLAS runs on the pool
-        self.code: Callable[[str], bytes] | None = None
 
 
 _pool = _Pool()
-
-
-def compiled_by(code: Callable[[str], bytes]) -> None:
-    """Says how the pool's text becomes object code (a cache stands behind it)."""
-    _pool.code = code
 
 
 def get_num_threads() -> int:
@@ -178,11 +171,10 @@ def _load() -> None:
     """Load the pool's code, and tell it what it needs."""
     if _pool.addresses:
         return
-    from jitgraph.runtime import engine, threads_code
-    from jitgraph.target import host
+    from jitgraph.runtime import engine, prebuilt, threads_code
 
-    text = threads_code.text(host().triple)
-    _pool.addresses = engine.load((_pool.code or engine.compile_object)(text), threads_code.EXPORTS)
+    code = prebuilt.object_code("jitgraph.threads", threads_code.text)
+    _pool.addresses = engine.load(code, threads_code.EXPORTS)
     c = ctypes.CDLL(None)
     state = _state()
     functions = {
@@ -190,15 +182,9 @@ def _load() -> None:
         threads_code.YIELD: c.sched_yield,
         threads_code.CLOCK: c.clock_gettime,
         threads_code.FREE: _P(table.table()[TABLE.index("free")]),
-        threads_code.POLL: _poll,
     }
     for at, function in functions.items():
         state[at // 8] = ctypes.cast(function, _P).value or 0
-    for at, value in (
-        (threads_code.COLD, COLD), (threads_code.PIECE, PIECE), (threads_code.LONG, LONG),
-        (threads_code.LONG_PIECE, LONG_PIECE), (threads_code.POLL_NS, POLL_NS),
-    ):  # fmt: skip
-        state[at // 8] = value
 
 
 def _state() -> ctypes.Array[ctypes.c_int64]:
@@ -212,7 +198,11 @@ def _settle() -> None:
     from jitgraph.runtime import threads_code
 
     state = _state()
-    state[threads_code.THREADS // 8] = _pool.count
+    for at, value in (
+        (threads_code.THREADS, _pool.count), (threads_code.COLD, COLD), (threads_code.PIECE, PIECE),
+        (threads_code.LONG, LONG), (threads_code.LONG_PIECE, LONG_PIECE), (threads_code.POLL_NS, POLL_NS),
+    ):  # fmt: skip
+        state[at // 8] = value
     if _pool.count - 1 > len(_pool.workers):
         _spawn(_pool.count - 1 - len(_pool.workers))
     blas_on_pool(on=config.blas_on_pool)
@@ -229,7 +219,8 @@ def _spawn(more: int) -> None:
         for _ in range(more):
             context = (_I * (CONTEXT_BYTES // 8))()
             for offset, value in context_fields():
-                context[offset // 8] = value
+                if offset != CONTEXT_HOST:  # workers never call Python
+                    context[offset // 8] = value
             record = (_I * 2)()
             record[threads_code.WORKER_INDEX // 8] = len(_pool.workers) + 1
             record[threads_code.WORKER_CONTEXT // 8] = ctypes.addressof(context)
@@ -298,25 +289,6 @@ def _after_fork() -> None:
     table.table()[TABLE_RUN // 8] = ctypes.cast(_first, _P).value
 
 
-def _poll_signals(context: int) -> int:
-    """Run what Python does about signals that have come; an exception waits in the frame of the call."""
-    try:
-        if ctypes.pythonapi.PyErr_CheckSignals() == 0:
-            return 0
-    except BaseException as e:  # noqa: BLE001  # machine code lies in between: raised again by `run`
-        return interrupted(context, e)
-    return 0
-
-
-def _interrupted(context: int, error: BaseException) -> int:
-    raise error
-
-
-#: Keeps the exception of a call for the end of the machine code, and says with which status that is to return.
-interrupted: Callable[[int, BaseException], int] = _interrupted
-_poll = _POLL(_poll_signals)
-
-
 # --- OpenBLAS -------------------------------------------------------------------------------------------------------
 
 
@@ -334,6 +306,14 @@ def blas_on_pool(*, on: bool) -> bool:
         getattr(library, _BLAS_SETTER)(_P(_pool.addresses["blas"]) if fits else None)
         _pool.blas = fits
     return fits
+
+
+def prepare_blas() -> None:
+    """Before the first product: let OpenBLAS run on the pool, if there is to be one."""
+    with _pool.lock:
+        if get_num_threads() > 1 and config.blas_on_pool and not _pool.blas and table.blas_library() is not None:
+            _load()
+            _settle()
 
 
 if hasattr(os, "register_at_fork"):

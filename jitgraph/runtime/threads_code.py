@@ -15,8 +15,8 @@ from jitgraph.abi import (
     CONTEXT_HEAP,
     HEAP_NEXT,
     HEAP_RAW,
-    Status,
 )
+from jitgraph.signals import signals_function
 
 EXPORTS = ("run", "blas", "worker", "state")
 
@@ -28,7 +28,7 @@ JOB_PART, JOB_CLOSURE, JOB_LOWER, JOB_UPPER, JOB_UNIT, JOB_PIECES, JOB_THREADS =
 LOCK, STATUS, STOP = 256, 320, 324
 ERROR = 328  # error site and values of the piece that failed first
 THREADS, COLD, PIECE, LONG, LONG_PIECE, POLL_NS = range(384, 432, 8)
-SYSCALL, YIELD, CLOCK, FREE, POLL = range(448, 488, 8)  # C functions
+SYSCALL, YIELD, CLOCK, FREE = range(448, 480, 8)  # C functions
 STATE_BYTES = 512
 
 # Offsets in what a worker is started with.
@@ -77,6 +77,8 @@ declare void @{pause}({hint.split(" ")[0]})
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+{signals_function()}
 
 define internal void @futex(ptr %word, i64 %op, i64 %value) nounwind {{
 {field("at", SYSCALL)}
@@ -129,7 +131,6 @@ entry:
 {field("waiting.at", WAITING)}
 {field("status.at", STATUS)}
 {field("error.at", ERROR)}
-{field("poll.at", POLL)}
 {field("interval.at", POLL_NS)}
   %part = inttoptr i64 %part.bits to ptr
   %closure = inttoptr i64 %closure.bits to ptr
@@ -192,8 +193,7 @@ clock:
   %due = icmp sgt i64 %gone, %interval
   br i1 %due, label %signals, label %count
 signals:
-  %callback = load ptr, ptr %poll.at, align 8
-  %pending = call i32 %callback(ptr %ctx)
+  %pending = call i32 @signals(ptr %ctx)
   %quiet = icmp eq i32 %pending, 0
   br i1 %quiet, label %count, label %interrupted
 interrupted:
@@ -287,6 +287,19 @@ end:
   ret i32 %status
 }}
 
+; the lock is 0: free, 1: taken, 2: taken, and somebody may sleep until it is free
+define internal void @unlock() nounwind {{
+{field("lock", LOCK)}
+  %old = atomicrmw xchg ptr %lock, i32 0 release
+  %waited = icmp eq i32 %old, 2
+  br i1 %waited, label %wake, label %done
+wake:
+  call void @futex(ptr %lock, i64 {_FUTEX_WAKE}, i64 1)
+  br label %done
+done:
+  ret void
+}}
+
 define internal void @give() nounwind {{
 {field("at", YIELD)}
   %f = load ptr, ptr %at, align 8
@@ -358,7 +371,7 @@ take:
 parallel:
   call void @describe(ptr %part, ptr %closure, i64 %lower, i64 %upper, i64 %unit, i64 %pieces, i64 %threads)
   %status = call i32 @execute(ptr %ctx, i64 %pieces, i1 %is.long)
-  store atomic i32 0, ptr %lock release, align 4
+  call void @unlock()
   ret i32 %status
 serial:
   %alone = call i32 %part(ptr %ctx, ptr %closure, i64 %lower, i64 %upper)
@@ -398,18 +411,30 @@ entry:
   store i64 %wide.flag, ptr %flag.at, align 8
   br label %take
 take:
+  %turn = phi i64 [ 0, %entry ], [ %turn.next, %busy ]
   %pair = cmpxchg ptr %lock, i32 0, i32 1 acquire monotonic
   %got = extractvalue {{ i32, i1 }} %pair, 1
-  br i1 %got, label %parallel, label %busy
+  br i1 %got, label %parallel, label %taken
+taken:
+  %turn.next = add i64 %turn, 1
+  %soon = icmp ult i64 %turn.next, {_LOOKS}
+  br i1 %soon, label %busy, label %sleep
 busy:
   call void @{pause}({hint})
   call void @give()
   br label %take
+sleep:
+  %old = atomicrmw xchg ptr %lock, i32 2 acquire
+  %free = icmp eq i32 %old, 0
+  br i1 %free, label %parallel, label %doze
+doze:
+  call void @futex(ptr %lock, i64 {_FUTEX_WAIT}, i64 2)
+  br label %sleep
 parallel:
   %jobs = sext i32 %count to i64
   call void @describe(ptr @blas.job, ptr %closure, i64 0, i64 %jobs, i64 1, i64 %jobs, i64 {_ALL})
   %status = call i32 @execute(ptr %context, i64 %jobs, i1 false)
-  store atomic i32 0, ptr %lock release, align 4
+  call void @unlock()
   ret void
 }}
 
@@ -494,7 +519,3 @@ leave:
   ret ptr null
 }}
 """
-
-
-#: What a poll answers when an exception is pending.
-INTERRUPTED = int(Status.PYTHON_ERROR)

@@ -119,6 +119,7 @@ class _Maker:
         function, call = outlined(self.names.buffer("part"), [_ranged(s, found.loops, lower, upper)])
         others = [k for k, name in enumerate(function.symbols) if name not in (lower, upper)]
         function.symbols = [*(function.symbols[k] for k in others), lower, upper]
+        function.polls = into is self.entry_made
         into.append(function)
         call.symbols = (*(call.symbols[k] for k in others), found.lower, found.upper)
         call.split = Split(found.unit, cost)

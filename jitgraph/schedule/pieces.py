@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+
 import numpy as np
 
 from jitgraph import dtypes

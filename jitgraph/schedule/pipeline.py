@@ -30,9 +30,11 @@ from jitgraph.schedule.rows import rows
 from jitgraph.schedule.settle import settle
 from jitgraph.schedule.simplify import simplify
 from jitgraph.schedule.statements import Names
+from jitgraph.schedule.streams import streams
 from jitgraph.schedule.swaps import without_swaps
 from jitgraph.schedule.triangle import triangles
 from jitgraph.schedule.unused import without_unused
+from jitgraph.schedule.updates import updates
 from jitgraph.schedule.versions import versions
 
 
@@ -73,6 +75,7 @@ PASSES: tuple[tuple[str, Callable[[list[Stmt], Run], list[Stmt]]], ...] = (
     ("simplify", lambda body, run: without_unused(simplify(body, run.facts, run.names))),
     ("triangles", lambda body, run: triangles(body, run.facts, run.names)),
     ("lanes", lambda body, run: lanes(body, run.facts, run.names, run.sites)),
+    ("updates", lambda body, run: updates(body, run.facts, run.names)),
     ("cold", lambda body, run: without_unused(cold(body, run.names))),
     ("hoist", lambda body, run: hoist(body)),
     ("rings", lambda body, run: rings(body)),
@@ -106,6 +109,8 @@ def stages(p: Program, facts: Facts, core: str = "") -> Iterator[tuple[str, Prog
     for name, apply in PASSES if has_loops(p.entry) else ():
         p = replace(p, entry=apply(p.entry, run), notes=[*run.names.notes])
         yield name, p
+    p = streams(p)
+    yield "streams", p
     yield "parallel", replace(parallel(p, run.names), notes=[*run.names.notes])
 
 

@@ -200,7 +200,7 @@ def _for(s: For, r: Renaming) -> Stmt:
     if outside is not None:
         r.set_dim(s.symbol, outside)
     going = None if s.going is None else r.operand(s.going)
-    return For(symbol, lower, upper, inner, step, s.role, carried, s.lanes, s.interleave, going)
+    return For(symbol, lower, upper, inner, step, s.role, carried, s.lanes, s.interleave, going, r.dim(s.streams))
 
 
 def _while(s: While, r: Renaming) -> Stmt:
@@ -410,7 +410,7 @@ def dims_of(s: Stmt) -> Iterator[DimLike]:
         yield from s.index
         yield from s.buffer.strides
     elif isinstance(s, For):
-        yield from (s.lower, s.upper, s.step)
+        yield from (s.lower, s.upper, s.step, s.streams)
     elif isinstance(s, Reduce):
         yield s.extent
         yield from (p.chunk for p in s.parts if p.chunk is not None)

@@ -223,7 +223,7 @@ def test_the_log_of_two_processes(tmp_path: Path, package_copy: Path) -> None:
             return np.exp(x) + 1.0
         f(np.ones(3)), f(np.ones((2, 3)))
     """
-    env = {"PYTHONPATH": str(package_copy), "JITGRAPH_LOG": "miss,compile"}
+    env = {"PYTHONPATH": str(package_copy), "JITGRAPH_LOG": "miss,compile", "JITGRAPH_DISPATCH": "python"}
     first = run(program, tmp_path, **env)
     assert "jitgraph: f(float64[1d]): compiled" in first
     assert "not on disk: no function named f is in it" in first

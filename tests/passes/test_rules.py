@@ -130,6 +130,11 @@ CASES: dict[str, list[tuple[str, str, str]]] = {
             "%a = cast %x {dtype = i32} : i32[n]\n%b = cast %a {dtype = u8} : u8[n]\n%r = bit_not %b : u8[n]",
             "%r = bit_not %x : u8[n]",
         ),
+        (
+            "py_bool",
+            "%a = cast %x {dtype = i8} : np.i8\n%b = cast %a {dtype = f64} : np.f64\n%r = exp %b : np.f64",
+            '%a = as_kind %x {kind = "np_scalar"} : np.bool\n%b = cast %a {dtype = f64} : np.f64\n%r = exp %b : np.f64',
+        ),
     ],
     "as_kind_of_same": [
         (

@@ -17,6 +17,7 @@ import threading
 import tracemalloc
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -342,8 +343,7 @@ def test_what_nobody_needed_since_the_last_sweep_goes() -> None:
 
 def test_memory_stays_flat() -> None:
     def resident() -> int:
-        with open("/proc/self/statm") as f:
-            return int(f.read().split()[1]) * 4096
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
     for _ in range(3):
         filled(2_000_000)
@@ -524,6 +524,24 @@ def test_a_child_can_use_the_pool() -> None:
     finally:
         stop.append(True)
         thread.join()
+    assert inherited[-1] == N - 1
+
+
+def test_a_child_gives_up_what_another_thread_was_changing() -> None:
+    p, inherited = the_pool(), filled()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            p.set("lock", 1)  # as a thread had it that is not here
+            ctypes.PYFUNCTYPE(None)(p.addresses["pool_forked"])()
+            assert (p.get("lock"), p.counters().held, p.counters().held_blocks) == (0, 0, 0)
+            del inherited
+            assert p.counters().held_blocks == 1
+            mine = filled()
+            code = int(p.counters().held_blocks != 0 or mine[-1] != N - 1)
+        os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
     assert inherited[-1] == N - 1
 
 

@@ -1,0 +1,31 @@
+"""Counting the ways back into Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from jitgraph.config import config
+
+
+@pytest.fixture
+def crossings() -> Callable[[Callable[[], Any]], int]:
+    """A function that counts the calls of Python functions inside a call of its argument, a lambda; 0 under other dispatchers."""
+
+    def count(f: Callable[[], Any]) -> int:
+        if config.dispatch != "native":
+            return 0
+        found = []
+        sys.setprofile(
+            lambda frame, event, argument: found.append(frame.f_code.co_qualname) if event == "call" else None
+        )
+        try:
+            f()
+        finally:
+            sys.setprofile(None)
+        return len(found) - 1
+
+    return count
