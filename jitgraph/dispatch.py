@@ -47,8 +47,6 @@ _PATHS = 12
 _ASSUMED = 500
 #: Parts of a key that native code knows; a call with more is Python's.
 _NATIVE_KEY = 4
-#: Calls through Python until native code is made where it cannot be stored.
-_UNCACHED_HITS = 1000
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 
@@ -139,8 +137,6 @@ class Dispatcher:
         """Have native code serve calls like this one from now on, if it can."""
         if config.dispatch != "native" or type(item) is not Specialisation or len(key) != _NATIVE_KEY:
             return
-        if not config.cache and self.cache.hits < _UNCACHED_HITS:
-            return
         with self.cache.lock:
             native = self._native
             if native is None:
@@ -149,8 +145,10 @@ class Dispatcher:
                 native.promote(item, key, leaves, call, partial(self._stopped, item))
 
     def _start_native(self) -> NativeCalls | None:
-        from jitgraph.native.start import native_calls
+        from jitgraph.native.start import is_due, native_calls
 
+        if not is_due(self.jitted):
+            return None
         made = native_calls(self.jitted, self.slow)
         if made is None:
             self._promotes = False

@@ -43,8 +43,8 @@ def reduce(jitted: Any, fn: Callable[..., Any], options: Any, unmade: Callable[[
 
 
 class Sources(NamedTuple):
-    """Where the code of functions that are pickled by value is written: the tracer reads it. Picklers forget the file, and
-    the process that loads the pickle may not have it (cells of notebooks).
+    """Where the code of functions that are pickled by value is written: the tracer reads it. Picklers forget the file,
+    and the process that loads the pickle may not have it (cells of notebooks).
 
     Attributes:
         texts: of files.
@@ -74,9 +74,9 @@ def know_sources(fn: Callable[..., Any], known: Sources) -> None:
         if text and not linecache.getlines(file):
             linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     for f in _named(fn):
-        file = known.files.get((f.__qualname__, f.__code__.co_firstlineno))
-        if file is not None and file != f.__code__.co_filename:
-            f.__code__ = _moved(f.__code__, file)
+        written = known.files.get((f.__qualname__, f.__code__.co_firstlineno))
+        if written is not None and written != f.__code__.co_filename:
+            f.__code__ = _moved(f.__code__, written)
 
 
 def _moved(code: CodeType, file: str) -> CodeType:

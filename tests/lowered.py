@@ -78,9 +78,7 @@ class Lowered:
         found: list[Any] = []
         runs: list[Callable[[list[Any]], list[Any] | None]] = [lambda a: self.machine(*a)]
         if interpreter:
-            runs.append(
-                lambda a: run_program(self.program, self.interface, a, self.hosts, table.call, poison=True)
-            )
+            runs.append(lambda a: run_program(self.program, self.interface, a, self.hosts, table.call, poison=True))
         for run in reversed(runs):
             given = [copied(a) for a in args]
             made = run(given)

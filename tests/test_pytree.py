@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitgraph.pytree import flatten, paths, register, unflatten
+from jitgraph.pytree import flatten, has_choice, paths, register, unflatten
 
 
 class Point(NamedTuple):
@@ -120,3 +120,23 @@ def test_wrong_number_of_leaves() -> None:
         unflatten(flatten([1, 2])[1], [1])
     with pytest.raises(ValueError, match="registered already"):
         register(Pair, lambda p: ([], None), lambda meta, items: None)
+
+
+class _Either:
+    def __init__(self, which, *options):
+        self.which, self.options = which, options
+
+
+register(_Either, lambda x: ([x.which, *x.options], None), lambda meta, parts: _Either(*parts), chooses=True)
+
+
+def test_a_node_may_stand_for_one_of_its_children():
+    leaves, tree = flatten([_Either("traced", (1, 2), {"a": 3}, 4), 5])
+    assert leaves == ["traced", 1, 2, 3, 4, 5]
+    assert has_choice(tree)
+    assert not has_choice(flatten([1, (2,)])[1])
+    assert unflatten(tree, [0, *leaves[1:]]) == [(1, 2), 5]
+    assert unflatten(tree, [1, None, None, 3, None, 5]) == [{"a": 3}, 5]
+    again = unflatten(tree, leaves)[0]
+    assert type(again) is _Either
+    assert again.options == ((1, 2), {"a": 3}, 4)

@@ -40,7 +40,7 @@ def is_copy(stmt: Stmt, old: str, new: str, kernels: Mapping[str, Function]) -> 
     if not found.sound or len(found.loads) != 1 or len(found.stores) != 1:
         return False
     inside = [s for s in walk(list(body)) if not isinstance(s, For)]
-    load, store = inside if len(inside) == 2 else (None, None)  # noqa: PLR2004
+    load, store = inside if len(inside) == 2 else (None, None)
     if not isinstance(load, Load) or not isinstance(store, Store):
         return False
     (read,), (write,) = found.loads, found.stores

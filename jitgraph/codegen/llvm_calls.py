@@ -14,7 +14,19 @@ from jitgraph.abi import (
 )
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, TYPES, FunctionEmitter
-from jitgraph.codegen.loops import Address, Buffer, CallKernel, Const, Host, Library, Operand, Pair, SetResult, Split, Var
+from jitgraph.codegen.loops import (
+    Address,
+    Buffer,
+    CallKernel,
+    Const,
+    Host,
+    Library,
+    Operand,
+    Pair,
+    SetResult,
+    Split,
+    Var,
+)
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike
 
@@ -41,7 +53,9 @@ def emit_call_kernel(f: FunctionEmitter, s: CallKernel) -> None:
 
 
 def _emit_split(f: FunctionEmitter, s: CallKernel, split: Split) -> None:
-    """Call a kernel on its whole range or, where the work is worth it, let the threads call it on pieces."""
+    """Where the work is worth it, let the threads call a kernel on pieces, else call it on its whole range (or do what
+    it does in line).
+    """
     a = f.a
     arguments = [*(f.base(b.name) for b in s.buffers), *(f.dim(d) for d in s.symbols[:-2])]
     scalars = [f.operand(x) for x in s.scalars]
@@ -50,8 +64,12 @@ def _emit_split(f: FunctionEmitter, s: CallKernel, split: Split) -> None:
     a.condbr(a.icmp("sgt", cost, f.table_field(TABLE_LIMIT, I64)), many, alone)
     a.label(alone)
     name = f.module.kernel_name(s.name)
-    values = [CONTEXT, *arguments, lower, upper, *scalars]
-    one = a.define(f"call i32 @{name}({', '.join([x.typed for x in values])})", "i32")
+    if split.alone is not None:
+        f.branch([split.alone])
+        one = V("0", "i32")
+    else:
+        values = [CONTEXT, *arguments, lower, upper, *scalars]
+        one = a.define(f"call i32 @{name}({', '.join([x.typed for x in values])})", "i32")
     after_one = a.block
     a.br(done)
     a.label(many)

@@ -15,6 +15,7 @@ from jitgraph.codegen.assembler import COLD, FLOAT_BITS, HOT, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
 from jitgraph.codegen.llvm_poll import poll
 from jitgraph.codegen.llvm_streams import begin_streaming, may_stream, stores_aligned
+from jitgraph.codegen.llvm_windows import windows_of
 from jitgraph.codegen.loops import (
     Bind,
     Carry,
@@ -90,6 +91,16 @@ class VectorBody:
         if self.summary.nested:
             poll(self.f, self.body)
 
+    def emit_side_by_side(self, first: V, level: Level, step: int) -> None:
+        """The body for `step` lanes, as whole vectors side by side."""
+        f, lanes = self.f, self.lanes
+        if step > lanes and not self.summary.nested:
+            f.windows = windows_of(f, self.body, self.summary.stored, lanes)
+        self.widen(step)
+        self.emit(first, None, level)
+        self.widen(lanes)
+        f.windows = {}
+
     def leave(self) -> None:
         f = self.f
         f.lanes, f.index, f.mask, f.divergent = 1, "", None, False
@@ -154,7 +165,7 @@ def _lanes(f: FunctionEmitter, s: For, summary: Summary) -> int:
     twice as wide cost as much, and straddle two cache lines twice as often.
     """
     lanes = lanes_for(f, summary.itemsize)
-    if f.target.memory_bytes >= f.target.vector_bytes or summary.nested or summary.calls:
+    if f.target.memory_bytes >= f.target.vector_bytes or summary.nested or summary.calls or _interleave(s, summary) > 1:
         return lanes
     computed = sum(isinstance(x, Let) and x.op != "cmp" for x in s.body)  # a select after it is one instruction, as min
     places = {
@@ -325,14 +336,12 @@ def _whole_vectors(
         range_: first index, end, and the blocks that control comes from.
         labels: the loop's and that of what follows.
     """
-    a, lanes = f.a, body.lanes
+    a = f.a
     start, end, before = range_
     loop, rest = labels
     a.label(loop)
     first = a.phi([(start, block) for block in before])
-    body.widen(step)
-    body.emit(first, None, level)
-    body.widen(lanes)
+    body.emit_side_by_side(first, level, step)
     following = a.add(first, V(str(step), I64))
     a.add_incoming(first, following, a.block)
     a.condbr(a.icmp("slt", following, end), loop, rest)
@@ -354,9 +363,7 @@ def _main_and_tail(
             a.condbr(a.icmp("ne", whole, V("0", I64)), loop, rest)
         a.label(loop)
         first = a.phi([(lower, before)])
-        body.widen(step)
-        body.emit(first, None, level)
-        body.widen(lanes)
+        body.emit_side_by_side(first, level, step)
         following = a.add(first, V(str(step), I64))
         a.add_incoming(first, following, a.block)
         a.condbr(a.icmp("slt", following, end), loop, rest)

@@ -28,6 +28,7 @@ from jitgraph.target import Target
 
 if TYPE_CHECKING:
     from jitgraph.codegen.llvm import ModuleEmitter
+    from jitgraph.codegen.llvm_windows import Window
 
 TYPES: dict[np.dtype, str] = {
     dtypes.BOOL: "i1",
@@ -120,6 +121,8 @@ class FunctionEmitter:
         #: Conditions `x == number` of integers, by name: an `If` after another on them is a jump.
         self.equalities: dict[str, tuple[Operand, int]] = {}
         self.hoist_loads: frozenset[str] | None = None
+        #: Loads that share vectors where a vector loop runs several side by side; see `llvm_windows`.
+        self.windows: dict[object, Window] = {}
         self.polls = False
         #: In how many aligned parts stores of whole vectors pass the caches by (0: they do not), and the variable that
         #: says in the end whether some have.

@@ -17,6 +17,7 @@ from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_RESULT, Status
 from jitgraph.codegen.assembler import COLD, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, MEMORY_TYPES, FunctionEmitter, Memory, memory_type
 from jitgraph.codegen.llvm_streams import store_past_caches
+from jitgraph.codegen.llvm_windows import from_window
 from jitgraph.codegen.loops import STACK_BYTES, Alloc, Buffer, Free, Load, Store, Swap
 from jitgraph.ir.dims import DimLike, split_linear
 
@@ -121,7 +122,8 @@ def emit_load(f: FunctionEmitter, s: Load) -> None:
         mask = f.mask if f.mask is not None else a.const(1, "i1", f.lanes)
         loaded = a.gather(pointer, mask, a.const(0, ty, f.lanes), align=ALIGN)
     elif f.mask is None:
-        loaded = a.load(pointer, ty, lanes=f.lanes, align=ALIGN)
+        shared = from_window(f, s, offset) if how == "vector" else None
+        loaded = a.load(pointer, ty, lanes=f.lanes, align=ALIGN) if shared is None else shared
     else:
         mask = f.mask if how == "vector" else _reversed_mask(f)
         loaded = a.masked_load(pointer, mask, a.const(0, ty, f.lanes), align=ALIGN)

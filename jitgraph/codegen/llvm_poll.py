@@ -1,4 +1,5 @@
-"""Long loops look for signals, so that Ctrl-C ends them: the outermost loops of the entry, and each `while` in them.
+"""Long loops look for signals, so that Ctrl-C ends them: the outermost loops of the entry, and each `while` in them
+that does not run over lanes (there the count would cost up to a tenth).
 
 A turn counts down; at 0 a helper looks at the clock and sets the count so that it does so about each millisecond. If
 100 ms are over, Python is asked (`jitgraph.signals`), which may leave an exception for the end of the call. Workers of
@@ -24,7 +25,7 @@ _MOST = 1 << 20
 
 def poll(f: FunctionEmitter, body: list[Stmt], *, bounded: bool = True) -> None:
     """At the end of a turn of a loop: leave if a signal's handler has raised."""
-    if not f.polls or (bounded and f.depth > 1):
+    if not f.polls or ((bounded or f.lanes > 1) and f.depth > 1):
         return
     a = f.a
     nested = any(bodies(s) for s in body)

@@ -152,7 +152,8 @@ class For:
     """for symbol in range(lower, upper, step): body. `step` is a non-zero constant or a positive dim.
 
     Attributes:
-        role: "vector" runs lanes at once (whole vectors, then a masked tail); "serial" and "parallel" turn by turn.
+        role: "vector" runs lanes at once (whole vectors, then a masked tail); "serial" and "parallel" turn by turn, the
+            latter in any order: its maker knows that turns are independent, and the loop becomes a call in pieces.
             "append" is a serial loop that may use lanes: it carries a count, its last statements are an `If` that binds
             the count to a symbol and stores at that place in buffers that the loop does not read, `one = cast
             condition` and `next = add count, one`.
@@ -306,10 +307,12 @@ class Split:
     Attributes:
         unit: pieces begin at multiples of it behind the lower bound.
         cost: work of the whole range, in picoseconds, about.
+        alone: what the call means, as a statement in its place: what runs where threads do not pay. None: the call.
     """
 
     unit: int
     cost: DimLike
+    alone: For | None = None
 
 
 @dataclass(slots=True)

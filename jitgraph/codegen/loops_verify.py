@@ -435,6 +435,8 @@ class _Verifier:
             self.dims(s.split.cost)
             if s.split.unit < 1 or len(s.symbols) < 2 or s.results:
                 self.fail(6, f"{s.name} cannot be called in pieces")
+            if s.split.alone is not None:
+                self.nest(s.split.alone)
         for v in s.results:
             self.assign(v)
 

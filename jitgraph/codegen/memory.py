@@ -360,7 +360,7 @@ class _Packing:
         for env in self.samples:
             samples.append({c: evaluate(size, env) for c, size in needs.items()})
         orders = [first, sorted(first, key=lambda c: (c.first, c.last)), sorted(first, key=lambda c: c.first - c.last)]
-        orders += [sorted(first, key=lambda c, sample=sample: -sample[c]) for sample in samples[1:3]]
+        orders += [sorted(first, key=sample.__getitem__, reverse=True) for sample in samples[1:3]]
         bounds = [max(1, largest_sum([(c.first, c.last, sample[c]) for c in first])) for sample in samples]
         best, best_score = first, (0.0, 0.0)
         for order in orders:

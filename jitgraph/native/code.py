@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from functools import cache
 
-from jitgraph.native import language, layout, table
+from jitgraph.native import layout, table
 from jitgraph.native.records import VERSION
 from jitgraph.runtime import engine, prebuilt
 
 EXPORT = "jg_vectorcall"
+_NAME = "jitgraph.dispatcher"
+#: Calls that go through Python before the code is compiled: that takes 0.1 s, which not every process gains back.
+_PATIENCE = 200
+_waited = 0
 #: Passes that inline what is marked and put variables into registers, in the order in which they run.
 _PASSES = ("always_inliner", "sroa", "simplify_cfg")
 
@@ -20,7 +24,7 @@ def text_of(triple: str, block_offset: int) -> str:
     Raises:
         OSError: its source is not at hand.
     """
-    from jitgraph.native import answers, guards, vectorcall
+    from jitgraph.native import answers, guards, language, vectorcall
 
     offsets = {**layout.offsets(), "block": block_offset}
     head = f'; jitgraph dispatcher {VERSION}\ntarget triple = "{triple}"\n\n'
@@ -42,10 +46,19 @@ def vectorcall_address(block_offset: int) -> int:
         OSError: it is not in the disk cache, and its source is not at hand.
     """
     code = prebuilt.object_code(
-        "jitgraph.dispatcher",
+        _NAME,
         lambda triple: text_of(triple, block_offset),
         made_of=_made_of(block_offset),
         passes=_PASSES,
         opt=1,
     )
     return engine.load(code, (EXPORT,))[EXPORT]
+
+
+def is_due(block_offset: int) -> bool:
+    """Whether to use the code from now on; it is compiled only for processes that make many calls."""
+    global _waited
+    if not _waited and (vectorcall_address.cache_info().currsize or prebuilt.is_stored(_NAME, _made_of(block_offset))):
+        _waited = _PATIENCE
+    _waited += 1
+    return _waited > _PATIENCE

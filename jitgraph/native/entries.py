@@ -50,6 +50,12 @@ _MOST_FRAMES = 32
 _COMPARED = (str, bytes, bool, int, float, complex, tuple)
 #: Ops whose time does not follow from the sizes of arguments and results.
 _LONG = frozenset(("for", "while", "host_call", "bind"))
+#: The words of an entry that say which calls it admits.
+_ADMITTING = (
+    Entry.NARGS, Entry.NKW, Entry.NAMES, Entry.EXPANSIONS, Entry.EXPANSION_AT, Entry.LEAVES, Entry.LEAF_AT,
+    Entry.HIDDEN,
+    Entry.HIDDEN_AT, Entry.PLACES, Entry.PLACE_AT, Entry.GUARDS, Entry.GUARD_AT, Entry.ALIASED, Entry.ALIAS_AT,
+)  # fmt: skip
 _PYTHON_DTYPES = {"py_int": "i64", "py_float": "f64", "py_complex": "c128"}
 
 
@@ -65,8 +71,10 @@ class NativeEntry:
         specialisation: what it calls.
     """
 
-    def __init__(self, specialisation: Specialisation) -> None:
+    def __init__(self, specialisation: Specialisation, like: NativeEntry | None = None) -> None:
         self.specialisation = specialisation
+        #: Arrays by content, shared with other entries of the specialisation.
+        self._arrays: dict[tuple[int, ...], Any] = {} if like is None else like._arrays
         self.words = (ctypes.c_int64 * Entry.WORDS)()
         self.address = ctypes.addressof(self.words)
         self.keep: list[Any] = []
@@ -79,10 +87,15 @@ class NativeEntry:
 
     def array(self, words: Iterable[int]) -> int:
         """The address of an array of words."""
-        values = list(words)
-        made = (ctypes.c_int64 * max(1, len(values)))(*values)
-        self.keep.append(made)
+        values = tuple(words)
+        made = self._arrays.get(values)
+        if made is None:
+            made = self._arrays[values] = (ctypes.c_int64 * max(1, len(values)))(*values)
         return ctypes.addressof(made)
+
+    def admits_as(self, other: NativeEntry) -> bool:
+        """Whether the two, of one specialisation, admit the same calls: equal arrays of words are one."""
+        return all(self.words[k] == other.words[k] for k in _ADMITTING)
 
     def records(self, rows: Sequence[Sequence[int]]) -> int:
         """The address of records one behind the other."""
@@ -120,6 +133,7 @@ def make_entry(
     call: Call,
     shaped: bool,
     failed: Callable[..., Any],
+    like: NativeEntry | None = None,
 ) -> NativeEntry:
     """An entry for calls like `call`, which the specialisation serves.
 
@@ -127,28 +141,30 @@ def make_entry(
         keys, aliases, tree, leaves: of the call, as its key has them.
         shaped: sizes are part of the key.
         failed: called with (frame, status, call) where the machine code stopped.
+        like: another entry of the specialisation, if there is one.
 
     Raises:
         Refused: native code cannot serve it.
     """
-    return _Maker(specialisation, keys, aliases, leaves, call, shaped).make(tree, failed)
+    return _Maker(NativeEntry(specialisation, like), keys, aliases, leaves, call, shaped).make(tree, failed)
 
 
 class _Maker:
     def __init__(
         self,
-        specialisation: Specialisation,
+        entry: NativeEntry,
         keys: Sequence[Key],
         aliases: Sequence[int],
         leaves: Sequence[Any],
         call: Call,
         shaped: bool,
     ) -> None:
+        specialisation = entry.specialisation
         self.specialisation, self.trace, self.graph = specialisation, specialisation.trace, specialisation.graph
         self.interface = specialisation.compiled.executable.interface
         self.keys, self.aliases, self.leaves, self.call = keys, aliases, leaves, call
         self.shaped = shaped
-        self.entry = NativeEntry(specialisation)
+        self.entry = entry
         self.expansions: list[list[int]] = []
         self.items = 0
         #: The item of each leaf.
@@ -530,6 +546,8 @@ class _Maker:
             if row is None or row[Leaf.TYPE] != id(np.ndarray):
                 return None
             ndim, size, dense = row[Leaf.NDIM], row[Leaf.BYTES], row[Leaf.STRIDES] == 0
+        if not r.steps:  # the array itself
+            return [Step.MADE if made else Step.ITEM, index, 0]
         rows = []
         for step in r.steps:
             found = self._view_row(step, ndim, dense)
@@ -613,7 +631,7 @@ def dtype_of(key: Key) -> np.dtype:
     return key[1] if name is None else dtypes.from_short_name(name)
 
 
-def release_rule(graph: Graph) -> Release:
+def release_rule(graph: Graph) -> int:
     """When a call gives the interpreter's lock to other threads: where it may take long."""
     return Release.ALWAYS if any(op.name in _LONG for op in graph.walk()) else Release.BY_SIZE
 

@@ -74,11 +74,14 @@ class NativeCalls:
             self._refused.add(specialisation)
             return
         try:
-            made = make_entry(specialisation, keys, aliases, tree, leaves, call, bool(shapes), failed)
+            like = mine[0] if mine else None
+            made = make_entry(specialisation, keys, aliases, tree, leaves, call, bool(shapes), failed, like)
         except Refused as reason:
             self._refused.add(specialisation)
             if "miss" in config.log:
                 sys.stderr.write(f"jitgraph: calls of {specialisation.graph.name} go through Python: {reason}\n")
+            return
+        if any(made.admits_as(entry) for entry in mine):  # made while this call was on its way
             return
         if len(self.entries) >= _ENTRIES:
             self._unlink_last()

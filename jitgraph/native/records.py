@@ -12,8 +12,6 @@ caller holds the arguments; the state owns a reference to everything else.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 #: Changes with anything that stored machine code depends on and no other part of its key says.
 VERSION = 5
 #: What `jg_vectorcall` answers inside where no entry serves: an address that no object has.
@@ -31,7 +29,7 @@ MAX_NUMBERS = 128
 SHORT_BYTES = 8 << 10
 
 
-class Block(IntEnum):
+class Block:
     HEAD = 0
     SLOW = 1  # callable: serves what no entry does
     TABLE = 2
@@ -41,14 +39,14 @@ class Block(IntEnum):
     WORDS = 6
 
 
-class Off(IntEnum):
+class Off:
     """Bits of the table's word `off`."""
 
     ALWAYS = 1  # a setting wants Python to see each call
     COMPARED = 2  # calls of users go through Python, which compares
 
 
-class Entry(IntEnum):
+class Entry:
     NEXT = 0
     DEAD = 1  # unlinked
     NARGS = 2  # keywords included
@@ -90,19 +88,19 @@ class Entry(IntEnum):
     WORDS = 38
 
 
-class Release(IntEnum):
+class Release:
     NEVER = 0
     ALWAYS = 1
     BY_SIZE = 2
 
 
-class Answer(IntEnum):
+class Answer:
     SINGLE = 0  # the first fresh result
     TEMPLATE = 1
     FINISH = 2
 
 
-class Expansion(IntEnum):
+class Expansion:
     """A container among the items: its children are items from FIRST on."""
 
     KIND = 0
@@ -121,7 +119,7 @@ class Expansion(IntEnum):
     ATTRIBUTES = 5
 
 
-class Leaf(IntEnum):
+class Leaf:
     KIND = 0
     ITEM = 1
     TYPE = 2
@@ -150,7 +148,7 @@ class Leaf(IntEnum):
     FUNCTION = 6  # VALUE its code, OTHER its globals
 
 
-class Strided(IntEnum):
+class Strided:
     """What the layout says of one axis that is not of size 1."""
 
     AXIS = 0
@@ -162,7 +160,7 @@ class Strided(IntEnum):
     WORDS = 6
 
 
-class Place(IntEnum):
+class Place:
     KIND = 0
     OWNER = 1  # number of a place before it, or of an item
     POINTER = 2
@@ -178,7 +176,7 @@ class Place(IntEnum):
     SUBSCRIPT = 6
 
 
-class Guard(IntEnum):
+class Guard:
     KIND = 0
     PLACE = 1
     A = 2
@@ -200,7 +198,7 @@ class Guard(IntEnum):
     KEYS = 11  # dict of COUNT keys at B
 
 
-class Array(IntEnum):
+class Array:
     """An array among the argument slots."""
 
     SLOT = 0
@@ -210,7 +208,7 @@ class Array(IntEnum):
     WORDS = 4
 
 
-class Out(IntEnum):
+class Out:
     """A fresh result."""
 
     KIND = 0
@@ -232,7 +230,7 @@ class Out(IntEnum):
     MAYBE_NP_FLOAT = 6
 
 
-class Step(IntEnum):
+class Step:
     """An instruction of a result template: it works on a stack of objects."""
 
     KIND = 0
@@ -250,7 +248,7 @@ class Step(IntEnum):
     VIEW = 7  # A
 
 
-class View(IntEnum):
+class View:
     """A view of an array: its steps one after the other. Sizes are numbers that were computed."""
 
     OF_MADE = 0  # of fresh result BASE, else of item BASE
@@ -261,7 +259,7 @@ class View(IntEnum):
     WORDS = 5
 
 
-class ViewStep(IntEnum):
+class ViewStep:
     """A map or, of memory in C order, a reshape."""
 
     NDIM = 0
@@ -271,7 +269,7 @@ class ViewStep(IntEnum):
     WORDS = 4
 
 
-class Number(IntEnum):
+class Number:
     """An instruction of a stack machine of integers."""
 
     KIND = 0
@@ -293,7 +291,7 @@ class Number(IntEnum):
     KEEP = 11  # the topmost is number A
 
 
-class Frame(IntEnum):
+class Frame:
     NEXT = 0
     CONTEXT = 1
     DIMS = 2
@@ -304,7 +302,7 @@ class Frame(IntEnum):
     WORDS = 7
 
 
-class State(IntEnum):
+class State:
     """Words of a call's own memory; each area has its own maximum."""
 
     OWNED_COUNT = 0

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from jitgraph.config import config
-from jitgraph.native import layout
+from jitgraph.native import code, layout
+from jitgraph.native.callable import block_offset
 from jitgraph.native.function import NativeCalls
 from jitgraph.native.records import Off
 
@@ -20,6 +21,11 @@ def _refusal() -> str:
     if reason and "miss" in config.log:
         sys.stderr.write(f"jitgraph: calls go through Python: {reason}\n")
     return reason
+
+
+def is_due(target: Any) -> bool:
+    """Whether calls of a jitted function should become native now; see `code.is_due`."""
+    return bool(_refusal()) or code.is_due(block_offset(type(target)))
 
 
 def native_calls(target: Any, slow: Callable[..., Any], heeds: int = Off.ALWAYS | Off.COMPARED) -> NativeCalls | None:

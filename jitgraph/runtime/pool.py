@@ -76,7 +76,9 @@ class Pool:
     def __init__(self) -> None:
         from jitgraph.runtime import engine, prebuilt
 
-        self.addresses = engine.load(prebuilt.object_code("jitgraph.pool", pool_code.pool_text), EXPORTS)
+        self.addresses = engine.load(
+            prebuilt.object_code("jitgraph.pool", pool_code.pool_text, made_of="pool"), EXPORTS
+        )
         function = ctypes.PYFUNCTYPE
         self.state: int = function(_P)(self.addresses["pool_state"])()
         self.alloc: Callable[..., int | None] = function(_P, _I, _P, _I)(self.addresses["pool_alloc"])

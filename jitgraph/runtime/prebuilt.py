@@ -23,8 +23,8 @@ def object_code(
         made_of: what the text depends on beside jitgraph's sources, if it takes long to make.
         passes, opt: see `engine.compile_object`.
     """
-    triple = llvm.get_process_triple()
-    target = Target("x86-64" if triple.startswith("x86_64") else "generic", "", triple)
+    target = _target()
+    triple = target.triple
     text = made_of or text_of(triple)
     about = parts(target.key, llvmlite.__version__)
     key = digest(text, about)
@@ -34,3 +34,13 @@ def object_code(
     code = engine.compile_object(text_of(triple) if made_of else text, target, opt=opt, passes=passes)
     disk.store(key, name, disk.Entry({}, code, {"function": name, **about._asdict()}))
     return code
+
+
+def is_stored(name: str, made_of: str) -> bool:
+    """Whether `object_code` would find the code on disk."""
+    return disk.load(digest(made_of, parts(_target().key, llvmlite.__version__)), name) is not None
+
+
+def _target() -> Target:
+    triple = llvm.get_process_triple()
+    return Target("x86-64" if triple.startswith("x86_64") else "generic", "", triple)

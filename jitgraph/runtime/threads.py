@@ -5,9 +5,9 @@ they run as ever, and a function that runs pieces of a range. With one thread th
 of the pool is loaded. Otherwise `TABLE_RUN` is `_start` here until the first large kernel: it loads `threads_code`,
 starts the workers and puts the real function in its place.
 
-A region runs in the calling thread and in the workers; one that begins while another runs (in another Python thread, or
-inside of it) is run by its caller alone. A child of `os.fork` has no workers and starts its own. At exit the workers end
-before the interpreter goes. They are threads of the C library with all signals blocked: Python does not know of them.
+A region runs in the calling thread and in the workers; one that begins while another runs (in another Python thread,
+or inside of it) is run by its caller alone. A child of `os.fork` has no workers and starts its own. At exit the workers
+end before the interpreter goes. They are threads of the C library with all signals blocked: Python does not know them.
 
 OpenBLAS's products run on the pool too, if NumPy's OpenBLAS can be told to (`blas_on_pool`) and does not want more
 threads than there are: its own ones would spin on the cores for 100 ms after each product. The number of its threads
@@ -56,7 +56,7 @@ def usable_cores() -> int:
 
 
 def _quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Cores' worth of time that cgroups allow, rounded up; None if there is no limit. The smallest on the way counts."""
+    """Cores' worth of time that cgroups allow, rounded up; None without a limit. The smallest on the way counts."""
     found: list[int] = []
     try:
         lines = proc.read_text().splitlines()

@@ -49,7 +49,7 @@ def text(triple: str) -> str:
     Raises:
         KeyError: no futex is known on this kind of machine.
     """
-    architecture = triple.split("-")[0]
+    architecture = triple.partition("-")[0]
     futex = {"x86_64": 202, "aarch64": 98}[architecture]
     pause, hint = {"x86_64": ("llvm.x86.sse2.pause", ""), "aarch64": ("llvm.aarch64.hint", "i32 1")}[architecture]
     load_fields = "\n".join(

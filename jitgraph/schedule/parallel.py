@@ -3,7 +3,8 @@
 A kernel whose statements all run over one range of an index (each at a depth of its own: the axis that a sum over
 rows keeps is the inner one) becomes a function of the bounds of that range; else each of its nests does that can, as a
 function of its own. Whether threads pay is decided in each call, from the work that the sizes mean. There is one
-generated body: a call on the whole range is what runs in one thread.
+generated body: a call on the whole range is what runs in one thread. Only a nest inside a loop stays there as well, as
+what it shares with the turns around it would be computed in each call.
 
 Legal where each two accesses to one buffer, of which one writes, name the index on one axis of that buffer, with the
 same factor and distance: then they are in one turn. Nothing inside may leave with an error, call Python or carry a
@@ -122,7 +123,7 @@ class _Maker:
         function.polls = into is self.entry_made
         into.append(function)
         call.symbols = (*(call.symbols[k] for k in others), found.lower, found.upper)
-        call.split = Split(found.unit, cost)
+        call.split = Split(found.unit, cost, s if inside else None)
         return call
 
     # --- kernels ----------------------------------------------------------------------------------------------------

@@ -250,7 +250,10 @@ def _reduce(s: Reduce, r: Renaming) -> Stmt:
 def _call(s: CallKernel, r: Renaming) -> Stmt:
     buffers, dims = tuple(map(r.buffer, s.buffers)), r.index(s.symbols)
     scalars = tuple(map(r.operand, s.scalars))
-    split = None if s.split is None else Split(s.split.unit, r.dim(s.split.cost))
+    split = s.split
+    if split is not None:
+        alone = None if split.alone is None else _for(split.alone, r)
+        split = Split(split.unit, r.dim(split.cost), alone)  # type: ignore[arg-type]  # a `For`, as it was
     return CallKernel(s.name, buffers, dims, scalars, tuple(map(r.define, s.results)), split)
 
 

@@ -15,21 +15,18 @@ from jitgraph.cli import main
 
 @pytest.fixture
 def filled(tmp_path: Path):
-    compiler._codes.clear()
+    def first(x):
+        return np.sin(x) * 1.5
+
+    def second(x, y):
+        return x @ y
+
     with jg.config.override(cache=True, cache_dir=str(tmp_path / "cache")):
-        jg.warmup(jg.jit(np.cos), 1.0)  # with what the runtime makes for itself
-        disk.clear()
-
-        @jg.jit
-        def first(x):
-            return np.sin(x) * 1.5
-
-        @jg.jit
-        def second(x, y):
-            return x @ y
-
-        first(np.ones(3))
-        second(np.ones((3, 3)), np.ones(3))
+        for _ in range(2):  # at the first time the runtime stores what it makes for itself
+            compiler._codes.clear()
+            disk.clear()
+            jg.jit(first)(np.ones(3))
+            jg.jit(second)(np.ones((3, 3)), np.ones(3))
         yield tmp_path / "cache"
 
 

@@ -248,7 +248,7 @@ def test_warmup() -> None:
     assert f.cache_info()[:2] == (1, 0)
     jg.warmup(f, np.ones((7, 2), "f4"), np.ones(2, "f4"), n=3.5)
     assert f.cache_info().entries == 1
-    assert len(list(disk.files())) == 1
+    assert [f.name for f in disk.files() if not f.name.startswith("jitgraph")] == ["add"]
     with pytest.raises(TypeError, match=r"jg\.jit"):
         jg.warmup(add, A, A)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="sizes of arguments are numbers"):

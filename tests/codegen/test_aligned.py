@@ -41,7 +41,11 @@ def of_two_sizes(x: np.ndarray, out: np.ndarray) -> None:
     out[:] = np.where(x > 2, x, out)
 
 
-FUNCTIONS = [doubled, neighbours, large, in_place, reversed_input, of_two_sizes]
+def far_neighbours(x: np.ndarray, out: np.ndarray) -> None:
+    out[2:-3] = x[4:-1] + x[:-5] - x[1:-4] + x[2:-3] - x[5:]
+
+
+FUNCTIONS = [far_neighbours, doubled, neighbours, large, in_place, reversed_input, of_two_sizes]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, np.int8])
@@ -100,3 +104,14 @@ def test_a_long_loop_has_a_head_and_a_short_one_none() -> None:
     x = np.zeros(600)
     assert "vector.long" in jg.jit(doubled).inspect_llvm(x, x.copy())
     assert "vector.long" not in jg.jit(known).inspect_llvm(np.zeros(40))
+
+
+def test_neighbours_come_from_registers() -> None:
+    """Six loads of vectors for each three of four vectors side by side, where a register can be shuffled as a whole."""
+    if not target.host().has_avx512:
+        pytest.skip("no shuffles across registers")
+    x = np.zeros(600)
+    text = jg.jit(neighbours).inspect_llvm(x, x.copy())
+    main = max(text.split("vector.loop")[1:], key=lambda part: part.count("shufflevector")).split("br i1")[0]
+    assert main.count("load <8 x double>") == 6
+    assert "load <32 x double>" not in main

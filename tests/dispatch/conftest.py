@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
+from jitgraph.api import JitFunction
 from jitgraph.config import config
+from jitgraph.native import code, layout
+from jitgraph.native.callable import block_offset, callable_type
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _native_code() -> None:
+    """Calls are native from the second one on, as where the code is in the disk cache."""
+    if not layout.refusal():
+        code.vectorcall_address(block_offset(callable_type(JitFunction)))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import gc
 import sys
 import threading
@@ -142,6 +143,19 @@ def test_results_that_python_finishes(crossings):
         assert z is y
         assert np.shares_memory(part, x)
     assert 0 <= crossings(lambda: scaled_in_place(y, x)) < 40
+
+
+def test_an_argument_inside_a_mapping_comes_back_itself():
+    @jg.jit
+    def f(x):
+        made = x + 1
+        c = collections.ChainMap({"a": x}, {"b": made})
+        return dict(c), dict(c)
+
+    for _ in range(3):
+        first, second = f(X)
+        assert first["a"] is X
+        assert first["b"] is second["b"]
 
 
 def test_hits_count_native_calls():

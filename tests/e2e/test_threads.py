@@ -141,7 +141,9 @@ def test_same_bits_on_any_number_of_threads(number: int) -> None:
         assert all(f == found[0] for f in found)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64, np.complex128, bool])
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64, np.complex128, bool]
+)
 def test_whole_sums_of_all_dtypes_are_numpys(dtype: type) -> None:
     total = jg.jit(lambda x: (x.sum(), (x * x).sum() if x.dtype != bool else x.any()))
     jg.set_num_threads(3)

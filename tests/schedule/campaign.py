@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 from jitgraph.config import config
-from tests.fuzz.levels import LEVELS, Counts, Difference, Unsupported, check, limited, shrink
+from tests.fuzz.levels import LEVELS, Counts, Difference, TooLong, Unsupported, check, limited, shrink
 from tests.fuzz.programs import Fuzzed
 
 #: What is run beside machine code by default: the loops before and behind the passes.
@@ -54,9 +54,10 @@ def main(draw: Callable[[int], Fuzzed], description: str | None) -> int:
                     found = found_in(draw(seed), counts, () if options.quick else LOOPS)
                     if found is not None and options.quick:
                         found = blamed(found)
-            except BaseException as e:
-                if isinstance(e, KeyboardInterrupt):
-                    raise
+            except TooLong:
+                counts.levels["given up as slow"] += 1
+                continue
+            except Exception as e:  # noqa: BLE001 - a fault, too
                 faults += 1
                 print(f"--- seed {seed}: {type(e).__name__}: {e}\n{draw(seed).source}", flush=True)
                 continue

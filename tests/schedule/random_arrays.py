@@ -123,7 +123,8 @@ class Writer:
             (1, lambda: f"{self.vector_name()} @ {self.vector_name()}"),
             (inner, lambda: two(f"({{}} {self.pick('+', '-', '*')} {{}})")),
             (inner // 3, lambda: f"abs({self.scalar(depth + 1)})"),
-            (inner // 3, lambda: two(f"{self.pick('min', 'max')}({{}}, {{}})")),
+            # of two kinds, in the common one (docs/limits.md)
+            (inner // 3, lambda: two(f"({self.pick('min', 'max')}({{}}, {{}}) + x.dtype.type(0))")),
             (inner // 3, lambda: f"np.sqrt(abs({self.scalar(depth + 1)}))"),
             (inner // 3, lambda: two(f"({{}} if {self.test()} else {{}})")),
         )
