@@ -1,9 +1,9 @@
 """The LLVM text of the thread pool: `run`, `blas`, and the `worker` that each thread stays in. See `threads`.
 
 One job at a time. Its fields stand in the module's `state`; the *ticket* (a generation in the high half, the number of
-the next piece in the low one) says whether it is open: odd generations are. A thread takes a piece by adding 1 to the
-ticket: what it read of the job before holds if the generation is still the same, as fields change only while the
-ticket is closed. Threads look for an open ticket a while, then sleep on a futex; the caller works too, then waits until
+the next piece in the low one) says whether it is open: odd generations are. A thread takes a piece by exchanging the
+ticket for the one after it, which fails if the generation is another by now: what it read of the job before holds then,
+as fields change only while the ticket is closed, and a thread that is late takes nothing from a later job. Threads look for an open ticket a while, then sleep on a futex; the caller works too, then waits until
 all pieces are finished.
 """
 
@@ -148,13 +148,22 @@ timed:
   br label %loop
 loop:
   %since = phi i64 [ 0, %entry ], [ %start, %timed ], [ %since.next, %again ]
-  %old = atomicrmw add ptr @state, i64 1 acq_rel
+  %now.ticket = load atomic i64, ptr @state acquire, align 8
+  br label %try
+try:
+  %old = phi i64 [ %now.ticket, %loop ], [ %seen, %take ]
   %g = and i64 %old, {_GENERATION}
   %k = and i64 %old, 4294967295
   %same = icmp eq i64 %g, %generation
   %left = icmp ult i64 %k, %pieces
   %mine = and i1 %same, %left
-  br i1 %mine, label %piece, label %out
+  br i1 %mine, label %take, label %out
+take:
+  %next.ticket = add i64 %old, 1
+  %taken = cmpxchg ptr @state, i64 %old, i64 %next.ticket acq_rel acquire
+  %seen = extractvalue {{ i64, i1 }} %taken, 0
+  %got = extractvalue {{ i64, i1 }} %taken, 1
+  br i1 %got, label %piece, label %try
 piece:
   ; the first `over` pieces have one unit more
   %a = mul i64 %k, %each

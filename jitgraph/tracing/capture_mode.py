@@ -421,7 +421,9 @@ class CaptureMode(TraceMode):
 
         That costs a copy of them in each call; where there is another way, `can_rerun` is what to ask.
         """
-        return len(self.blocks) == 1 and not self.effects
+        arguments = self.builder.graph.args
+        kept = all(s.origin is None or arguments[s.origin].type.shape for s, _ in self.journal)  # scalars are no memory
+        return len(self.blocks) == 1 and not self.effects and kept
 
     def _put_back(self, condition: Value) -> bool:
         """Arrays of the caller's get their first elements back unless `condition`; whether any were written."""

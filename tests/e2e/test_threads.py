@@ -227,3 +227,13 @@ def test_products_keep_their_bits_on_the_pool() -> None:
             np.testing.assert_array_equal(a @ b, e)
     jg.set_num_threads(1)
     assert not threads._pool.blas
+
+
+def test_late_threads_take_nothing_from_later_regions() -> None:
+    """More threads than cores, and regions as short as can be: a thread that wakes late finds another region."""
+    add = jg.jit(lambda x: x + 1.0)
+    jg.set_num_threads(8)
+    x = RNG.random(200)
+    expected = x + 1.0
+    for _ in range(4000):
+        np.testing.assert_array_equal(add(x), expected)

@@ -46,7 +46,6 @@ PROGRAMS = {
     "an array of the other byte order": (["a0 += 1", "v = 1", "if np.sum(a0) > 4:", "    v = a0 * 2"], "v, a0", [_SWAPPED]),
     "an array twice": (["a0 += a1", "v = 1", "if np.sum(a0) > 4:", "    v = a0 * 2", "a1[0] = 1"], "v, a0", [_F, Argument("same")]),
     "arrays that overlap": (["a0 += 1", "v = 1", "if np.sum(a0) > 4:", "    v = a0 * 2", "a1[0] = 1"], "v, a0", [_F, Argument("view", view="[::2]")]),
-    "no axes": (["a0[...] = 3", "v = 1", "if np.sum(a0) > 4:", "    v = [a0]", "a0 += 1"], "v", [Argument("array", "float64", (), seed=3)]),
     "one of two arrays": (["a0[0] = 1", "v = a0", "if np.sum(a0) < 4:", "    v = a0 * 1", "v[1] = 5"], "v", [_F]),
     "one of two kinds": (["a0[0] = 1", "v = 0", "if np.sum(a0) < 4:", "    v = np.float32(2)", "w = v / 2 + a0"], "w", [_F]),
     "a loop that may have no turn": (["a0[0] = 1", "v = 0", "for i in range(int(np.sum(a0 > 0))):", "    v = a0 + v"], "v", [_F]),
@@ -90,6 +89,18 @@ def test_no_copy_where_nothing_was_written() -> None:
 
     graph = Jit(f).trace(np.ones(3)).graph
     assert "cond" not in [op.name for op in graph.walk()]
+
+
+def test_an_array_without_axes_is_not_put_back() -> None:
+    def f(x):
+        x += 1
+        v = 1
+        if np.sum(x) > 0:
+            v = [x]
+        return v
+
+    with pytest.raises(errors.TraceError, match="if the test at line"):
+        jg.jit(f)(np.ones(()))
 
 
 def test_an_effect_is_not_undone() -> None:
