@@ -30,7 +30,7 @@ def offsets() -> dict[str, int]:
     return {
         "type": head - 8, "value": head, "size": head, "tuple_items": head + 8, "list_items": head + 8,
         "data": head, "nd": head + 8, "dims": head + 16, "strides": head + 24, "base": head + 32, "descr": head + 40,
-        "flags": head + 48, "weak": head + 56, "handler": head + 72, "byteorder": head + 10, "type_num": head + 12,
+        "flags": head + 48, "weak": head + 56, "byteorder": head + 10, "type_num": head + 12,
     }  # fmt: skip
 
 
