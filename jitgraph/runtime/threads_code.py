@@ -3,8 +3,8 @@
 One job at a time. Its fields stand in the module's `state`; the *ticket* (a generation in the high half, the number of
 the next piece in the low one) says whether it is open: odd generations are. A thread takes a piece by exchanging the
 ticket for the one after it, which fails if the generation is another by now: what it read of the job before holds then,
-as fields change only while the ticket is closed, and a thread that is late takes nothing from a later job. Threads look for an open ticket a while, then sleep on a futex; the caller works too, then waits until
-all pieces are finished.
+as fields change only while the ticket is closed, and a thread that is late takes nothing from a later job. Threads look
+for an open ticket a while, then sleep on a futex; the caller works too, then waits until all pieces are finished.
 """
 
 from __future__ import annotations

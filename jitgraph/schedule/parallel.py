@@ -216,7 +216,7 @@ def split_of(body: list[Stmt]) -> Found | None:
             continue
         seen.add(bounds)
         loops = _over(body, loop, stored)
-        if loops is None or not _independent(loops, rows):
+        if loops is None or not _independent(loops, rows, inside):
             continue
         whole = (For, While, Reduce, If, CallKernel)
         nested = loop.role != "vector" and any(isinstance(x, whole) for s in loops for x in s.body)
@@ -275,15 +275,20 @@ def _plain(s: For) -> bool:
     return True
 
 
-def _independent(loops: list[For], rows: set[str]) -> bool:
-    """Whether no turn touches what another one writes, in any of the loops; `rows` are buffers that each piece has."""
+def _independent(loops: list[For], rows: set[str], bound: set[str]) -> bool:
+    """Whether no turn touches what another one writes, in any of the loops, in whichever turns of loops around them.
+
+    Args:
+        rows: buffers that each piece has.
+        bound: symbols that the statements bind: those have many values.
+    """
     if len(loops) == 1 and loops[0].role == "parallel":
         return True
     found: dict[str, list[tuple[Place, bool, _Turn]]] = {}
     for s in loops:
         private = {x.buffer.name for x in walk(s.body) if isinstance(x, Alloc)}
         private |= {name for name in rows if _made_anew(name, s.body)}
-        turn = _Turn(s)
+        turn = _Turn(s, bound)
         for x in walk(s.body):
             if isinstance(x, (Load, Store)) and x.buffer.name not in private:
                 found.setdefault(x.buffer.name, []).append((place_of(x), isinstance(x, Store), turn))
@@ -319,9 +324,9 @@ def _same(a: tuple[DimLike, DimLike] | None, b: tuple[DimLike, DimLike] | None) 
 class _Turn:
     """How indices depend on the turn of a loop."""
 
-    def __init__(self, loop: For) -> None:
+    def __init__(self, loop: For, bound: set[str]) -> None:
         self.loop = loop
-        self.inner = bound_in(loop.body)
+        self.bound = bound
         #: Loops over the elements of a block that a turn steps over: their index names the turn as well.
         self.blocks: dict[str, DimLike] = {}
         for s in walk(loop.body):
@@ -334,7 +339,7 @@ class _Turn:
             split = split_linear(d, name) if name in symbols(d) else None
             if split is None or not isinstance(split[0], int) or split[0] == 0:
                 continue
-            if any(s in self.inner or s == self.loop.symbol for s in symbols(split[1])):
+            if any(s in self.bound for s in symbols(split[1])):
                 continue
             if name != self.loop.symbol or self.loop.step == 1:
                 return split[0], split[1]

@@ -59,6 +59,7 @@ def test_the_outermost_loop_that_may_be_split_is() -> None:
     [
         nest(copy((I - 1, J - 1), b=X)),  # what another turn reads
         nest(copy((0, 0))),  # one element from all turns
+        nest([Store(Buffer("z", F64, (N * M,), (8,)), (I * 3 + J,), Const(0.0, F64))]),  # rows that run into each other
         nest(copy((N - I - 1, J + 1), b=X)),
         [over("_i", N, [Store(Buffer("z", F64, (N,), (0,)), (I,), Const(0.0, F64))])],  # all elements at one place
         [over("_i", N, [Load(Var("a", F64), R, (I,)), Store(R, (I + 1,), Var("a", F64))])],
