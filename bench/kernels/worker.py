@@ -39,10 +39,15 @@ def numba_function(kernel: corpus.Kernel, variant: str) -> Any:
 
 
 def warm_up() -> None:
-    """Load what a first compile loads, so that the time of a compile is that of the kernel."""
+    """Load what a first compile loads, so that the time of a compile is that of the kernel, and the native dispatcher.
+
+    Without a disk cache the dispatcher is compiled for processes that make many calls only.
+    """
     import jitgraph as jg
 
-    jg.jit(lambda x: x + 1.0)(np.ones(3))
+    function, x = jg.jit(lambda x: x + 1.0), np.ones(3)
+    for _ in range(300):
+        function(x)
 
 
 MAKERS = {"numpy": numpy_function, "jitgraph": jitgraph_function, "numba": numba_function}
