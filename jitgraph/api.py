@@ -80,13 +80,13 @@ class JitFunction:
         static = self._options.static_argnames if same_arguments else ()
         return JitFunction(fn, self._options._replace(static_argnames=static, donate_argnames=()))
 
-    # --- looking in
+    # --- looking in: at calls with arguments like these; `jg.ShapeDtype(shape, dtype)` stands for an array
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Capture the function for arguments like these, without compiling or running it."""
         from jitgraph.dispatch import Traced
 
-        return Traced(self._dispatcher.trace(args, kwargs))
+        return Traced(self._dispatcher.look(args, kwargs))
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Capture and optimise for arguments like these; `.compile()` makes machine code."""
@@ -94,7 +94,7 @@ class JitFunction:
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The captured graph for arguments like these; print it."""
-        return self._dispatcher.trace(args, kwargs).graph
+        return self._dispatcher.look(args, kwargs).graph
 
     def inspect_ir(self, *args: Any, stage: str = "fuse", **kwargs: Any) -> str:
         """The IR behind a stage: `trace`, a pass (`fuse`, `cse`, ...), `loops` or `llvm`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from jitgraph.records import dataclass
 
@@ -18,10 +18,12 @@ def _switch(text: str) -> bool:
     return text.strip().lower() not in ("", "0", "no", "off", "false")
 
 
-def _dispatch(text: str) -> str:
-    if text not in ("native", "python", "both"):
-        raise ValueError(text)
-    return text
+def _at_least(least: int) -> Callable[[int], bool]:
+    return lambda n: n >= least
+
+
+def _is_log(text: str) -> bool:
+    return {word.strip() for word in text.split(",")} <= {"miss", "compile", ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,10 @@ class Setting:
     default: Any
     parse: Callable[[str], Any]
     doc: str
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value of its type is one that it can have."""
+        return self.name not in _ALLOWED or _ALLOWED[self.name](value)
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -42,7 +48,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("check", "JITGRAPH_CHECK", False, _switch, "Run NumPy beside every compiled call and compare."),
     Setting("cpu", "JITGRAPH_CPU", "", str, "CPU to compile for, as LLVM names it; empty: the host."),
     Setting("disable_jit", "JITGRAPH_DISABLE_JIT", False, _switch, "Jitted functions run as plain Python."),
-    Setting("dispatch", "JITGRAPH_DISPATCH", "native", _dispatch, "What serves calls: native, python or both."),
+    Setting("dispatch", "JITGRAPH_DISPATCH", "native", str, "What serves calls: native, python or both."),
     Setting("dump", "JITGRAPH_DUMP", "", str, "Stages to dump, by comma: pass names, trace, loops, llvm, asm, all."),
     Setting("dump_dir", "JITGRAPH_DUMP_DIR", "", str, "Folder for dumps; empty: standard error."),
     Setting("log", "JITGRAPH_LOG", "", str, "Events to log to standard error, comma-separated: miss, compile."),
@@ -55,6 +61,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("verify", "JITGRAPH_VERIFY", False, _switch, "Run the verifier after every pass."),
 )  # fmt: skip
 
+#: Which values of its type a setting can have; all of them where nothing is said.
+_ALLOWED: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "cache_bytes": _at_least(0),
+    "dispatch": ("native", "python", "both").__contains__,
+    "entries": _at_least(1),
+    "log": _is_log,
+    "num_threads": _at_least(0),
+    "pool_bytes": _at_least(-1),
+    "unroll_limit": _at_least(0),
+}
+
 
 class Config:
     """The settings' current values, as attributes."""
@@ -65,9 +82,12 @@ class Config:
         for s in SETTINGS:
             text = env.get(s.env)
             try:
-                self._values[s.name] = s.default if text is None else s.parse(text)
+                value = s.default if text is None else s.parse(text)
             except ValueError as e:
                 raise ValueError(f"{s.env}={text!r} is no {type(s.default).__name__}: {s.doc}") from e
+            if not s.allows(value):
+                raise ValueError(f"{s.env}={text!r} is not allowed: {s.doc}")
+            self._values[s.name] = value
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -81,10 +101,14 @@ class Config:
         Raises:
             AttributeError: no such setting.
             TypeError: a value of another type than the default's.
+            ValueError: a value that the setting cannot have.
         """
         for name, value in values.items():
             if type(getattr(self, name)) is not type(value):
                 raise TypeError(f"setting {name} is {type(getattr(self, name)).__name__}, got {type(value).__name__}")
+            setting = next(s for s in SETTINGS if s.name == name)
+            if not setting.allows(value):
+                raise ValueError(f"setting {name} cannot be {value!r}: {setting.doc}")
         self._values.update(values)
         self._tell()
 

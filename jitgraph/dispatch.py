@@ -223,9 +223,7 @@ class Dispatcher:
         """Have a specialisation for calls like this one, without a call. See `api.warmup`."""
         if config.disable_jit:
             return
-        described, tree = flatten((args, kwargs))
-        if any(type(x) is ShapeDtype for x in described):
-            args, kwargs = unflatten(tree, [_example(x) for x in described])
+        args, kwargs = _examples(args, kwargs)
         leaves, tree = self.spec.flatten(args, kwargs)
         key = self._key(leaves, tree)
         with self.cache.lock:
@@ -295,13 +293,18 @@ class Dispatcher:
         apply_options(captured.graph, self.options.code)
         return captured
 
+    def look(self, args: Args, kwargs: Kwargs) -> Trace:
+        """Capture the function for arguments like these, some of them described by a `ShapeDtype`."""
+        return self.trace(*_examples(args, kwargs))
+
     def stages(self, args: Args, kwargs: Kwargs) -> Stages:
-        return Stages(self.trace(args, kwargs).graph)
+        return Stages(self.look(args, kwargs).graph)
 
     def explain(self, args: Args, kwargs: Kwargs) -> Explanation:
         """See `JitFunction.explain`."""
         from jitgraph.observe.explain import explain
 
+        args, kwargs = _examples(args, kwargs)
         captured = self.trace(args, kwargs)
         stages = Stages(captured.graph)
         leaves, tree = self.spec.flatten(args, kwargs)
@@ -320,9 +323,7 @@ class Dispatcher:
         """See `JitFunction.memory`."""
         from jitgraph.observe.memory import memory_report
 
-        described, tree = flatten((args, kwargs))
-        if any(type(x) is ShapeDtype for x in described):
-            args, kwargs = unflatten(tree, [_example(x) for x in described])
+        args, kwargs = _examples(args, kwargs)
         captured = self.trace(args, kwargs)
         leaves, _ = self.spec.flatten(args, kwargs)
         dynamic = captured.arguments(leaves, (args, kwargs))
@@ -335,6 +336,15 @@ class Dispatcher:
 
     def signatures(self) -> list[str]:
         return [key_text(key[1]) for key, _ in self.cache.all()]
+
+
+def _examples(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments, with an array for each `ShapeDtype` among them."""
+    described, tree = flatten((args, kwargs))
+    if not any(type(x) is ShapeDtype for x in described):
+        return args, kwargs
+    examples: tuple[Args, Kwargs] = unflatten(tree, [_example(x) for x in described])
+    return examples
 
 
 def _example(x: Any) -> Any:

@@ -653,9 +653,9 @@ def _with_operands(text: str, what: str, values: Sequence[Value]) -> str:
     symbol = _SYMBOLS.get(what)
     shown = f" {symbol} ".join(names) if symbol else f"{what}({', '.join(names)})"
     lines = text.removeprefix(f"{what}: ").split("\n")
-    remedy = lines.pop()
+    remedy = [lines.pop()] if len(lines) > 1 else []
     facts = [f"  {name}: {v.type}" for name, v in zip(names, values, strict=False)]
-    return "\n".join([f"{shown}: {lines[0]}", *lines[1:], *facts, remedy])
+    return "\n".join([f"{shown}: {lines[0]}", *lines[1:], *facts, *remedy])
 
 
 def _path(shape: Shape, steps: Sequence[Step]) -> tuple[Any, ...]:

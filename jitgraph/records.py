@@ -1,8 +1,8 @@
 """`dataclass` as in `dataclasses`, with slots, made in a third of the time: importing makes a hundred of them.
 
-The standard library's compiles each method of a class on its own. Here `__init__`, `__eq__` and `__hash__` are one
-text, and methods that are seldom called are the same functions for all classes. `fields`, `replace` and `is_dataclass`
-work.
+The standard library's compiles the methods of a class when it is made. Here `__init__`, `__eq__` and `__hash__` are
+compiled at their first call, which a process makes of a few classes only, and methods that are seldom called are the
+same functions for all classes. `fields`, `replace` and `is_dataclass` work.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def _record(cls: Any, frozen: bool, eq: bool, shown: bool) -> Any:
         )  # fmt: skip
     if hashes and frozen:
         methods.append(("__hash__", f"(self): return hash({_tuple('self', compared)})"))
-    _define(made, methods, fields)
+    for name, text in methods:
+        setattr(made, name, _later(made, name, text, fields))
     return made
 
 
@@ -98,18 +99,25 @@ def _init(cls: Any, fields: Sequence[Any], frozen: bool) -> list[tuple[str, str]
     return [("__init__", f"({', '.join(parameters)}):\n" + ("\n".join(body) or " pass"))]
 
 
-def _define(cls: Any, methods: Sequence[tuple[str, str]], fields: dict[str, Any]) -> None:
-    if not methods:
-        return
+def _later(cls: Any, name: str, text: str, fields: dict[str, Any]) -> Any:
+    """A method that puts the compiled one in its own place when it is called; threads may do so at the same time."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _define(cls, name, text, fields)(self, *args, **kwargs)
+
+    return method
+
+
+def _define(cls: Any, method: str, text: str, fields: dict[str, Any]) -> Any:
     names: dict[str, Any] = {"missing": _MISSING}
     for name, f in fields.items():
         names[f"default_{name}"], names[f"factory_{name}"] = f.default, f.default_factory
         names[f"set_{name}"] = getattr(cls, name).__set__
-    exec("\n".join([f"def {name}{text}" for name, text in methods]), names)  # noqa: S102  # as `dataclasses` does
-    for name, _ in methods:
-        method = names[name]
-        method.__qualname__, method.__module__ = f"{cls.__qualname__}.{name}", cls.__module__
-        setattr(cls, name, method)
+    exec(f"def {method}{text}", names)  # noqa: S102  # as `dataclasses` does
+    made = names[method]
+    made.__qualname__, made.__module__ = f"{cls.__qualname__}.{method}", cls.__module__
+    setattr(cls, method, made)
+    return made
 
 
 @reprlib.recursive_repr()

@@ -17,7 +17,7 @@ from jitgraph import errors
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.opdef import OpDef
-from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
+from jitgraph.ir.types import AxisMap, IndexMap, Kind, Shape, TensorType, python_type
 
 #: One step of a chain of views: an affine map, the sizes of a reshape that is a view, a part of complex numbers, or
 #: another dtype for the same bytes.
@@ -165,16 +165,50 @@ def view_array(array: Any, step: Step) -> Any:
         return array.view(step)
     if not isinstance(step, IndexMap):
         return array.reshape(step)
-    strides = [0] * len(step.shape)
+    if 0 in step.shape or any(m.axis is not None and m.step == 0 for m in step.axes):
+        return _strided(array, step)
+    view = array[(*(_indices(m, step.shape) for m in step.axes), ...)]
+    axes = [m.axis for m in step.axes if m.axis is not None]
+    while len(set(axes)) < len(axes):
+        first = next(k for k, axis in enumerate(axes) if axis in axes[k + 1 :])
+        second = axes.index(axes[first], first + 1)
+        view = view.diagonal(0, first, second)  # becomes the last axis
+        axes = [axis for k, axis in enumerate(axes) if k not in (first, second)] + [axes[first]]
+        try:
+            view.flags.writeable = bool(array.flags.writeable)
+        except ValueError:  # the owner of the memory is read-only, though this array is not
+            return _strided(array, step)
+    if axes != sorted(axes):
+        view = view.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    if len(axes) < len(step.shape):
+        view = view[tuple([slice(None) if k in axes else None for k in range(len(step.shape))])]
+    return view if view.shape == step.shape else np.broadcast_to(view, step.shape)  # type: ignore[arg-type]  # numbers
+
+
+def _indices(m: AxisMap, shape: Sequence[Any]) -> Any:
+    """How an axis of the base is indexed: by a number, or by the slice that an axis of the view is."""
+    if m.axis is None:
+        return m.offset
+    stop: Any = m.offset + m.step * shape[m.axis]
+    return slice(m.offset, None if stop < 0 else stop, m.step)
+
+
+def _strided(array: Any, step: IndexMap) -> np.ndarray:
+    """A view that no index makes: it has no elements, or has them at several places."""
+    strides: list[Any] = [0] * len(step.shape)
     for m, stride in zip(step.axes, array.strides, strict=True):
         if m.axis is not None:
             strides[m.axis] += m.step * stride  # sizes are numbers here
+    shape: Any = step.shape
+    if 0 in shape:
+        empty = array[(slice(0), *[slice(None)] * (array.ndim - 1))] if array.ndim else array[None][:0]
+        made = np.ndarray(shape, array.dtype, empty, 0, strides)
+        made.flags.writeable = bool(array.flags.writeable)
+        return made
     used = {m.axis for m in step.axes}
-    writeable = bool(array.flags.writeable) and all(k in used or d == 1 for k, d in enumerate(step.shape))
-    if 0 in step.shape:
-        return np.lib.stride_tricks.as_strided(array.reshape(-1)[:0], step.shape, strides, writeable=writeable)  # type: ignore[arg-type]
+    writeable = bool(array.flags.writeable) and all(k in used or d == 1 for k, d in enumerate(shape))
     start = array[(*(m.offset for m in step.axes), ...)]
-    return np.lib.stride_tricks.as_strided(start, step.shape, strides, writeable=writeable)  # type: ignore[arg-type]
+    return np.lib.stride_tricks.as_strided(start, shape, strides, writeable=writeable)
 
 
 class Storage:

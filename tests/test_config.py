@@ -30,6 +30,31 @@ def test_update_checks_the_type() -> None:
         config.update(entries="3")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("num_threads", "-4", -4),
+        ("entries", "0", 0),
+        ("cache_bytes", "-1", -1),
+        ("pool_bytes", "-2", -2),
+        ("unroll_limit", "-1", -1),
+        ("dispatch", "fast", "fast"),
+        ("log", "miss,compiles", "miss,compiles"),
+    ],
+)
+def test_values_that_a_setting_cannot_have(name: str, text: str, value: object) -> None:
+    before = getattr(config, name)
+    with pytest.raises(ValueError, match=f"JITGRAPH_{name.upper()}='{text}' is not allowed: "):
+        Config({f"JITGRAPH_{name.upper()}": text})
+    with pytest.raises(ValueError, match=f"setting {name} cannot be {value!r}: "):
+        config.update(**{name: value})
+    assert getattr(config, name) == before
+
+
+def test_several_events_are_logged() -> None:
+    assert Config({"JITGRAPH_LOG": "miss, compile"}).log == "miss, compile"
+
+
 def test_override_restores_after_an_error() -> None:
     with pytest.raises(KeyError), config.override(entries=7):
         assert config.entries == 7

@@ -78,3 +78,26 @@ def test_inheritance_and_hashes() -> None:
     node = Node(1)
     node.next = node
     assert repr(node) == "Node(value=1, next=...)"
+
+
+def test_methods_are_compiled_at_their_first_call() -> None:
+    @dataclass(slots=True, frozen=True)
+    class Base:
+        a: int
+        b: str = "b"
+
+    @dataclass(slots=True, frozen=True)
+    class Sub(Base):
+        c: float = 0.5
+
+    waiting = Base.__dict__["__init__"], Base.__dict__["__eq__"], Base.__dict__["__hash__"]
+    assert Sub(1, c=2.0) == Sub(1, "b", 2.0) != Base(1)
+    assert Base.__dict__["__init__"] is not waiting[0] is not None
+    assert Base.__dict__["__hash__"] is waiting[2], "nobody asked"
+    assert hash(Base(1)) == hash(Base(1, "b"))
+    assert Base.__dict__["__hash__"] is not waiting[2]
+    assert [f.__qualname__.rpartition(".")[2] for f in (Base.__init__, Base.__hash__)] == ["__init__", "__hash__"]
+    waiting[0](made := object.__new__(Base), 7)
+    assert made == Base(7), "one that another thread has begun to call still works"
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'a'"):
+        Base()

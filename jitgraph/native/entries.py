@@ -33,6 +33,7 @@ from jitgraph.native.records import (
     Out,
     Place,
     Release,
+    State,
     Step,
     Strided,
     ViewStep,
@@ -41,8 +42,9 @@ from jitgraph.pytree import TreeDef
 from jitgraph.runtime import invoke
 from jitgraph.specialise import Specialisation
 from jitgraph.tracing import hidden
+from jitgraph.tracing.arguments import Child
 from jitgraph.tracing.hidden import MISSING, Call, Live
-from jitgraph.tracing.leaves import Key, Static
+from jitgraph.tracing.leaves import Key, Static, leaf_type
 
 _C, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _MOST_FRAMES = 32
@@ -169,6 +171,8 @@ class _Maker:
         self.items = 0
         #: The item of each leaf.
         self.leaf_items: list[int] = []
+        #: The first item of each object among the arguments, by identity.
+        self.object_items: dict[int, int] = {}
         self.places: list[list[int]] = []
         self.place_numbers: dict[int, int] = {}
         self.item_places: dict[int, int] = {}
@@ -196,10 +200,15 @@ class _Maker:
         words[Entry.FIRST_HIDDEN] = self.items
         guards = self._guards()
         hidden_places = []
-        for k, h in enumerate(trace.hidden):
+        watched = [g for g in trace.guards_python if isinstance(g, hidden.TypeGuard)]
+        read: list[hidden.HiddenArg | hidden.TypeGuard] = [*trace.hidden, *watched]
+        for k, h in enumerate(read):
             hidden_places.append(self._place(h.place))
             value = h.place.get(self.call)
-            rows.append(self._leaf(value, h.key, self.items + k, len(trace.arg_leaves) + k, shaped=False))
+            if value is MISSING or leaf_type(value) != h.key:
+                raise Refused(f"{h.place.text}, which the call has given another type")
+            slot = len(trace.arg_leaves) + k if k < len(trace.hidden) else -1
+            rows.append(self._leaf(value, h.key, self.items + k, slot, shaped=False))
         words[Entry.HIDDEN], words[Entry.HIDDEN_AT] = len(hidden_places), entry.array(hidden_places)
         words[Entry.LEAF_AT] = entry.records(rows)
         words[Entry.EXPANSIONS], words[Entry.EXPANSION_AT] = len(self.expansions), entry.records(self.expansions)
@@ -216,7 +225,7 @@ class _Maker:
         self._results(arguments)
         words[Entry.RELEASE] = release_rule(self.graph)
         words[Entry.FAILED] = entry.pointer(failed)
-        total = self.items + len(trace.hidden)
+        total = self.items + len(hidden_places)
         for count, most in (
             (total, records.MAX_ITEMS),
             (len(self.places), records.MAX_PLACES),
@@ -244,6 +253,7 @@ class _Maker:
 
     def _container(self, tree: TreeDef, x: Any, item: int) -> None:
         entry, kind = self.entry, tree.kind
+        self.object_items.setdefault(id(x), item)
         if kind is None:
             self.leaf_items.append(item)
             return
@@ -365,6 +375,14 @@ class _Maker:
             known = self.place_numbers[id(place)] = self._new_place(place)
         return known
 
+    def _state_word(self, place: hidden.Place) -> int:
+        """Which word of the state is what stands at a place: an item, if the arguments' containers expand to it."""
+        root: Any = place
+        while isinstance(root, hidden.Attribute | hidden.Item | Child):
+            root = root.owner
+        item = self.object_items.get(id(place.get(self.call))) if isinstance(root, hidden.Argument) else None
+        return State.PLACES + self._place(place) if item is None else State.ITEMS + item
+
     def _new_place(self, place: hidden.Place) -> int:
         entry = self.entry
         if isinstance(place, hidden.Argument):
@@ -400,7 +418,8 @@ class _Maker:
         for k, where in self.trace.also_arguments:
             rows.append([Guard.SAME, self._item_place(self.leaf_items[k]), 0, 0, self._place(where)])
         for guard in self.trace.guards_python:
-            rows.append(self._guard(guard))
+            if not isinstance(guard, hidden.TypeGuard):  # leaves without a slot
+                rows.append(self._guard(guard))
         return rows
 
     def _guard(self, g: hidden.Guard) -> list[int]:
@@ -409,7 +428,7 @@ class _Maker:
             member = 0 if g.value is MISSING else entry.pointer(g.value)
             return [Guard.MEMBER, 0, entry.pointer(g.owner), entry.pointer(g.name), member]
         if isinstance(g, hidden.DistinctGuard):
-            numbers = [self._place(p) for p in g.places]
+            numbers = [self._state_word(p) for p in g.places]
             return [Guard.DISTINCT, 0, entry.array(numbers), 0, len(numbers)]
         if isinstance(g, hidden.SetGuard):
             raise Refused("a set that was read")

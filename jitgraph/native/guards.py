@@ -430,10 +430,10 @@ def same_bits(p: int, q: int, count: int) -> int:
 def distinct(numbers: int, count: int, st: int) -> int:
     k = 1
     while k < count:
-        x = word(st, State.PLACES + word(numbers, k))
+        x = word(st, word(numbers, k))
         j = 0
         while j < k:
-            if word(st, State.PLACES + word(numbers, j)) == x:
+            if word(st, word(numbers, j)) == x:
                 return 0
             j += 1
         k += 1

@@ -13,12 +13,12 @@ caller holds the arguments; the state owns a reference to everything else.
 from __future__ import annotations
 
 #: Changes with anything that stored machine code depends on and no other part of its key says.
-VERSION = 5
+VERSION = 6
 #: What `jg_vectorcall` answers inside where no entry serves: an address that no object has.
 MISS = 1
 
-MAX_ITEMS = 96
-MAX_PLACES = 48
+MAX_ITEMS = 192
+MAX_PLACES = 128
 MAX_SLOTS = 64
 MAX_RESULTS = 64
 #: Deepest stack of a result template: all leaves of a tree may wait.
@@ -193,7 +193,7 @@ class Guard:
     NOT_SHADOWED = 6
     MEMBER = 7  # A class, B name, COUNT member
     SAME = 8  # COUNT the other place
-    DISTINCT = 9  # COUNT places, numbers at A
+    DISTINCT = 9  # COUNT items and places: words of the state, numbers at A
     LENGTH = 10  # type A, COUNT
     KEYS = 11  # dict of COUNT keys at B
 

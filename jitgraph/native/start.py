@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitgraph.config import config
 from jitgraph.native import code, layout
 from jitgraph.native.callable import block_offset
-from jitgraph.native.function import NativeCalls
 from jitgraph.native.records import Off
+
+if TYPE_CHECKING:
+    from jitgraph.native.function import NativeCalls
 
 
 @cache
@@ -32,6 +34,11 @@ def native_calls(target: Any, slow: Callable[..., Any], heeds: int = Off.ALWAYS 
     """The native side of a jitted function, None where it cannot be had. See `NativeCalls`."""
     if _refusal():
         return None
+    from jitgraph.loading import uncollected
+
+    with uncollected():  # processes that make few calls do without
+        from jitgraph.native.function import NativeCalls
+
     try:
         return NativeCalls(target, slow, heeds)
     except OSError:  # the dispatcher's own source is not at hand, and its code in no cache

@@ -13,7 +13,7 @@ from jitgraph.ir.graph import Guard
 from jitgraph.ir.layouts import extent
 from jitgraph.pytree import TreeDef
 from jitgraph.tracing.capture import Trace
-from jitgraph.tracing.hidden import MISSING, Call, HiddenArg, ValueGuard
+from jitgraph.tracing.hidden import MISSING, Call, HiddenArg, TypeGuard, ValueGuard
 from jitgraph.tracing.leaves import CallSpec, Key, key_text, leaf_text, leaf_type
 
 _SHOWN = 60
@@ -125,14 +125,16 @@ def _guard(guard: Any, call: Call) -> str:
     if isinstance(guard, ValueGuard):
         live = guard.place.get(call)
         return f"{guard.place.text}: {_value(guard.value)} -> {_value(live)}"
+    if isinstance(guard, TypeGuard):
+        return _hidden(guard, call)
     return f"no longer so: {guard}"
 
 
-def _hidden(hidden: HiddenArg, call: Call) -> str:
-    live = hidden.get(call)
+def _hidden(hidden: HiddenArg | TypeGuard, call: Call) -> str:
+    live = hidden.place.get(call)
     if live is MISSING:
-        return f"{hidden.name} is missing"
-    return f"{hidden.name}: {_leaf(hidden.key, leaf_type(live))}"
+        return f"{hidden.place.text} is missing"
+    return f"{hidden.place.text}: {_leaf(hidden.key, leaf_type(live))}"
 
 
 def _sizes_of(trace: Trace, leaves: Sequence[Any], call: Call) -> dict[str, int]:

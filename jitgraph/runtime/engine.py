@@ -61,8 +61,10 @@ def _machine(target: Target, opt: int) -> llvm.TargetMachine:
         machines = _local.machines = {}
     key = (target.cpu, target.features, opt)
     if key not in machines:
+        # LLVM ends the process where a name it does not know, or a 32-bit CPU's, leaves out what every x86-64 has
+        least = "+64bit,+sse2" if target.triple.startswith("x86_64") and not target.features else target.features
         machines[key] = llvm.Target.from_triple(target.triple).create_target_machine(
-            cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small"
+            cpu=target.cpu, features=least, opt=opt, reloc="pic", codemodel="small"
         )
     return machines[key]
 

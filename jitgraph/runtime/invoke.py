@@ -444,17 +444,21 @@ class Executable:
 def error_of(site: Site, values: Sequence[Any]) -> Exception:
     """The exception that `site` describes, with the user's line; one that the user raises is as the user made it.
 
-    One of Python's or NumPy's has their text; the line is a note, which tracebacks show.
+    One of Python's or NumPy's has their text, one of the user's the user's; the line is a note, which tracebacks show.
     """
     if isinstance(site.call, errors.Recipe):
-        return site.call.make(values)  # type: ignore[return-value]  # an Exception, as the user raised one
+        raised: Any = site.call.make(values)  # an Exception, as the user raised one
+        return _with_line(raised, site)
     message = site.message.format(*values)
     own: Any = getattr(errors, site.error, None)
     if own is not None:
         described: Exception = own(errors.describe(message, site.loc))
         return described
     kind: Any = getattr(builtins, site.error, RuntimeError)
-    error: Exception = kind(message) if message else kind()
+    return _with_line(kind(message) if message else kind(), site)
+
+
+def _with_line(error: Exception, site: Site) -> Exception:
     if site.loc is not None:
         error.add_note(errors.describe("", site.loc).removeprefix("\n"))
     return error

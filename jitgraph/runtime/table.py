@@ -7,6 +7,7 @@ NumPy built on another BLAS gets callbacks onto `np.dot`, which are slow per cal
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -71,9 +72,11 @@ def blas_library() -> ctypes.CDLL | None:
     """NumPy's bundled OpenBLAS, already loaded by it; None if this NumPy was built otherwise."""
     package = Path(np.__file__).parent
     for folder in (package.parent / "numpy.libs", package / ".dylibs", package / ".libs"):
-        for path in sorted(folder.glob("*openblas*")) if folder.is_dir() else ():
+        for name in sorted(os.listdir(folder)) if folder.is_dir() else ():  # noqa: PTH208  # a glob compiles patterns
+            if "openblas" not in name:
+                continue
             try:
-                library = ctypes.CDLL(str(path))
+                library = ctypes.CDLL(str(folder / name))
             except OSError:
                 continue
             if hasattr(library, "scipy_cblas_dgemm64_"):

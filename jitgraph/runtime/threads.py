@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import operator
 import os
 import signal
 import sys
@@ -75,13 +76,17 @@ def _quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cg
     return min(found, default=None)
 
 
+def _text(path: str) -> str:
+    with open(path) as f:  # noqa: PTH123  # pathlib takes longer
+        return f.read()
+
+
 def _limit_of(folder: Path) -> list[int]:
     try:
-        quota, period = (folder / "cpu.max").read_text().split()[:2]  # version 2
+        quota, period = _text(f"{folder}/cpu.max").split()[:2]  # version 2
     except (OSError, ValueError):
         try:
-            quota = (folder / "cpu.cfs_quota_us").read_text().strip()
-            period = (folder / "cpu.cfs_period_us").read_text().strip()
+            quota, period = _text(f"{folder}/cpu.cfs_quota_us"), _text(f"{folder}/cpu.cfs_period_us")
         except OSError:
             return []
     try:
@@ -118,8 +123,10 @@ def set_num_threads(n: int) -> None:
     """Run large kernels in `n` threads from now on. Results do not depend on it.
 
     Raises:
+        TypeError: no integer.
         ValueError: fewer than one.
     """
+    n = operator.index(n)
     if n < 1:
         raise ValueError(f"the number of threads must be at least 1, got {n}")
     with _pool.lock:

@@ -1,7 +1,9 @@
 """What is hardly ever needed leaves the straight path: errors of indices, indices from the end, what only they read.
 
 An index that only the run knows is tested twice, against -n and n, and taken from the end where it is negative. Here it
-is one unsigned comparison, and all of that is done where it fails. Scalars that only a cold arm reads move into it.
+is one unsigned comparison, and all of that is done where it fails. A bound of a slice that only the run knows is within
+the axis as a rule: one comparison, which is foreseen, so that what the slice is used for need not wait for the choices
+that move it there. Scalars that only a cold arm reads move into it.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Check, Const, DimValue, For, If, Let, Merge, Operand, Stmt, Var, While
+from jitgraph.codegen.loops import Check, Const, DimValue, If, Let, Merge, Operand, Stmt, Var
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import DimLike
-from jitgraph.schedule.statements import Names, read
+from jitgraph.schedule.statements import Names, changed_inside, read, with_bodies
 
 
 def cold(body: list[Stmt], names: Names) -> list[Stmt]:
@@ -38,16 +40,10 @@ class _Cold:
                 out += self.check(s, chosen, done)
             elif isinstance(s, Let) and s.var.name in done:
                 continue
-            elif isinstance(s, If):
-                otherwise = s.otherwise if s.cold else self.body(s.otherwise)
-                out.append(If(s.condition, self.body(s.then), otherwise, s.merges, s.cold))
-            elif isinstance(s, While):
-                out.append(While(self.body(s.test), s.condition, self.body(s.body), s.carried))
-            elif isinstance(s, For) and s.role == "serial":
-                inner = self.body(s.body)
-                out.append(For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave))
+            elif isinstance(s, Let) and s.op == "select" and s.var.dtype == dtypes.I64:
+                out += self.bound(s)
             else:
-                out.append(s)
+                out.append(changed_inside(s, self.body, tests=True))
         return out
 
     def check(self, s: Check, chosen: Mapping[str, Let], done: set[str]) -> list[Stmt]:
@@ -62,27 +58,41 @@ class _Cold:
         else:
             return [s]
         done.add(let.var.name)
-        place, limit, inside = (self.names.var(t) for t in (dtypes.U64, dtypes.U64, dtypes.BOOL))
         number, shifted, wrapped = (self.names.var(t) for t in (dtypes.I64, dtypes.I64, dtypes.I64))
         negative = self.names.var(dtypes.BOOL)
-        return [
-            DimValue(number, size),
-            Let(place, "cast", (x,)),
-            Let(limit, "cast", (number,)),
-            Let(inside, "cmp", (place, limit), "lt"),
-            If(
-                inside,
-                [],
-                [
-                    s,
-                    Let(shifted, "add", (x, number)),
-                    Let(negative, "cmp", (x, Const(0, dtypes.I64)), "lt"),
-                    Let(wrapped, "select", (negative, shifted, x)),
-                ],
-                [Merge(let.var, x, wrapped)],
-                cold=True,
-            ),
+        rare: list[Stmt] = [
+            s,
+            Let(shifted, "add", (x, number)),
+            Let(negative, "cmp", (x, Const(0, dtypes.I64)), "lt"),
+            Let(wrapped, "select", (negative, shifted, x)),
         ]
+        return [DimValue(number, size), *self.unless(x, "lt", number, rare, Merge(let.var, x, wrapped))]
+
+    def unless(self, x: Var, predicate: str, size: Operand, rare: list[Stmt], merge: Merge) -> list[Stmt]:
+        """What is done unless 0 <= x < size (or <=), a size that is not negative."""
+        place, limit, inside = (self.names.var(t) for t in (dtypes.U64, dtypes.U64, dtypes.BOOL))
+        return [
+            Let(place, "cast", (x,)),
+            Let(limit, "cast", (size,)),
+            Let(inside, "cmp", (place, limit), predicate),
+            If(inside, [], rare, [merge], cold=True),
+        ]
+
+    def bound(self, s: Let) -> list[Stmt]:
+        """A choice; if it is the last of `min(max(x + n if x < 0 else x, 0), n)`, x itself where 0 <= x <= n."""
+        low, size = s.args[1:]
+        positive, below = self.let(low, "select"), self.let(s.args[0], "cmp")
+        if positive is None or below is None or (below.attr, below.args) != ("le", (low, size)):
+            return [s]
+        place, zero = positive.args[1:]
+        above, moved = self.let(positive.args[0], "cmp"), self.let(place, "select")
+        if above is None or moved is None or (above.attr, above.args) != ("ge", (place, zero)):
+            return [s]
+        x, n = moved.args[2], self.dim(size)
+        if self.dim(zero) != 0 or not isinstance(x, Var) or n is None or not self.is_from_the_end(moved, x, n):
+            return [s]
+        chosen = self.names.var(dtypes.I64)
+        return self.unless(x, "le", size, [Let(chosen, "select", s.args)], Merge(s.var, x, chosen))
 
     def range_of(self, condition: Operand) -> tuple[Var, DimLike] | None:
         """(x, n) where the condition is -n <= x < n for a scalar x that is no dim."""
@@ -103,10 +113,11 @@ class _Cold:
     def is_from_the_end(self, let: Let, x: Var, size: DimLike) -> bool:
         """Whether a choice is `x + n if x < 0 else x`."""
         test, shifted = self.let(let.args[0], "cmp"), self.let(let.args[1], "add")
-        if test is None or shifted is None or let.args[2] != x or test.attr != "lt" or test.args[0] != x:
+        if test is None or let.args[2] != x or (test.attr, test.args[0], self.dim(test.args[1])) != ("lt", x, 0):
             return False
-        if not isinstance(test.args[1], Const) or int(test.args[1].value) != 0:
-            return False
+        if shifted is None:
+            place, end = self.dim(x), self.dim(let.args[1])
+            return place is not None and end is not None and end == place + size
         return any(a == x and self.dim(b) == size for a, b in (shifted.args, shifted.args[::-1]))
 
     def let(self, x: Operand, op: str) -> Let | None:
@@ -138,20 +149,17 @@ def _sunk(body: list[Stmt], uses: Counter[str]) -> list[Stmt]:
         if isinstance(s, If):
             then = _sunk(s.then, uses)
             otherwise = list(s.otherwise) if s.cold else _sunk(s.otherwise, uses)
-            made = If(s.condition, then, otherwise, s.merges, s.cold)
+            made = with_bodies(s, then, otherwise)
             if s.cold:
                 add(otherwise, otherwise)
-        elif isinstance(s, While):
-            made = While(s.test, s.condition, _sunk(s.body, uses), s.carried)
-        elif isinstance(s, For) and s.role == "serial":
-            inner = _sunk(s.body, uses)
-            made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
         elif isinstance(s, (Let, DimValue)):
             reader = readers.get(s.var.name)
             if reader is not None and reader[1] == uses[s.var.name]:
                 reader[0].insert(0, s)
                 add(reader[0], [s])
                 continue
+        else:
+            made = changed_inside(s, lambda inner: _sunk(inner, uses))
         out.append(made)
     out.reverse()
     return out

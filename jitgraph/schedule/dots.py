@@ -30,7 +30,7 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.ir.dims import DimLike, Facts, symbol
 from jitgraph.schedule.simplify import Simplifier, index_range
-from jitgraph.schedule.statements import Names, assigned
+from jitgraph.schedule.statements import Names, assigned, changed_inside, with_bodies
 
 #: Up to this length BLAS adds in one thread.
 LONGEST = 10_000
@@ -55,13 +55,12 @@ class _Dots:
                 with_range = self.facts.copy()
                 index_range(with_range, s.symbol, s.lower, s.upper, s.step)
                 inner = self.under(with_range, s.body)
-                out.append(For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave))
+                out.append(with_bodies(s, inner))
             elif isinstance(s, While):
-                test = self.body(s.test, inside=True)
-                out.append(While(test, s.condition, self.body(s.body, inside=True), s.carried))
+                out.append(changed_inside(s, lambda body: self.body(body, inside=True), tests=True))
             elif isinstance(s, If):
                 then, otherwise = (self.side(s, side, inside=inside) for side in (True, False))
-                out.append(If(s.condition, then, otherwise, s.merges, s.cold))
+                out.append(with_bodies(s, then, otherwise))
             else:
                 self.learn(s)
                 out.append(s)

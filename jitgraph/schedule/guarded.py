@@ -19,7 +19,6 @@ from jitgraph.codegen.loops import (
     Check,
     Const,
     DimValue,
-    For,
     If,
     Let,
     Load,
@@ -30,14 +29,13 @@ from jitgraph.codegen.loops import (
     Stmt,
     Store,
     Var,
-    While,
 )
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import DimLike, symbol
 from jitgraph.records import dataclass
 from jitgraph.schedule.memory import Place, touched
 from jitgraph.schedule.simplify import FALSE, TRUE
-from jitgraph.schedule.statements import Names, Renaming, rebuilt
+from jitgraph.schedule.statements import Names, Renaming, changed_inside, rebuilt
 
 _ZERO = Const(0, dtypes.I64)
 
@@ -48,18 +46,7 @@ def guarded(body: list[Stmt], names: Names) -> list[Stmt]:
 
 
 def _guarded(body: list[Stmt], dims: Mapping[str, DimLike], names: Names) -> list[Stmt]:
-    out: list[Stmt] = []
-    for s in body:
-        made = s
-        if isinstance(s, For) and s.role == "serial":
-            inner = _guarded(s.body, dims, names)
-            made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        elif isinstance(s, While):
-            made = While(_guarded(s.test, dims, names), s.condition, _guarded(s.body, dims, names), s.carried)
-        elif isinstance(s, If):
-            otherwise = s.otherwise if s.cold else _guarded(s.otherwise, dims, names)
-            made = If(s.condition, _guarded(s.then, dims, names), otherwise, s.merges, s.cold)
-        out.append(made)
+    out = [changed_inside(s, lambda inner: _guarded(inner, dims, names), tests=True) for s in body]
     for k, s in enumerate(out):
         found = _found(out, k) if isinstance(s, Reduce) else None
         joined = None if found is None else _joined(out, found, dims, names)

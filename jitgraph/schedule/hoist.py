@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jitgraph.codegen.loops import Bind, Const, DimValue, For, If, Let, Reduce, Stmt, Var, While
 from jitgraph.ir.dims import symbols
-from jitgraph.schedule.statements import assigned, read
+from jitgraph.schedule.statements import assigned, changed_inside, read, with_bodies
 
 
 def hoist(body: list[Stmt]) -> list[Stmt]:
@@ -25,7 +25,7 @@ def hoist(body: list[Stmt]) -> list[Stmt]:
 def _moved(s: For | While | If) -> list[Stmt]:
     """A statement behind what was taken out of it."""
     if isinstance(s, If):
-        return [If(s.condition, hoist(s.then), s.otherwise if s.cold else hoist(s.otherwise), s.merges, s.cold)]
+        return [changed_inside(s, hoist)]
     if isinstance(s, For) and s.role != "serial":
         return [s]
     taken: list[Stmt] = []
@@ -34,9 +34,9 @@ def _moved(s: For | While | If) -> list[Stmt]:
     if isinstance(s, While):
         test = _take(hoist(s.test), taken, changed, names)
         inner = _take(hoist(s.body), taken, changed, names)
-        return [*taken, While(test, s.condition, inner, s.carried)]
+        return [*taken, with_bodies(s, test, inner)]
     inner = _take(hoist(s.body), taken, changed, names)
-    return [*taken, For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)]
+    return [*taken, with_bodies(s, inner)]
 
 
 def _take(body: list[Stmt], taken: list[Stmt], changed: set[str], names: set[str]) -> list[Stmt]:

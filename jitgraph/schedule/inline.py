@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jitgraph.codegen.loops import CallKernel, For, Function, If, Stmt, While
+from jitgraph.codegen.loops import CallKernel, For, Function, Stmt, While
 from jitgraph.codegen.loops_walk import walk
-from jitgraph.schedule.statements import Names, Renaming, bound_in, rebuilt, size
+from jitgraph.schedule.statements import Names, Renaming, bound_in, changed_inside, rebuilt, size, with_bodies
 
 #: Statements of a kernel that is worth it, and what the entry may grow by.
 LARGEST = 120
@@ -32,18 +32,11 @@ class _Inliner:
             if isinstance(s, CallKernel) and inside and self.fits(s):
                 out += self.call(s)
                 continue
-            made = s
             if isinstance(s, For):
-                made = For(
-                    s.symbol, s.lower, s.upper, self.body(s.body, inside=True), s.step, s.role, s.carried, s.lanes,
-                    s.interleave,
-                )  # fmt: skip
-            elif isinstance(s, While):
-                made = While(self.body(s.test, inside=True), s.condition, self.body(s.body, inside=True), s.carried)
-            elif isinstance(s, If):
-                otherwise = s.otherwise if s.cold else self.body(s.otherwise, inside=inside)
-                made = If(s.condition, self.body(s.then, inside=inside), otherwise, s.merges, s.cold)
-            out.append(made)
+                out.append(with_bodies(s, self.body(s.body, inside=True)))
+                continue
+            within = inside or isinstance(s, While)
+            out.append(changed_inside(s, lambda b, within=within: self.body(b, inside=within), tests=True))  # type: ignore[misc]
         return out
 
     def fits(self, s: CallKernel) -> bool:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitgraph.codegen.loops import DimValue, For, If, Let, Load, Stmt, Store, While
+from jitgraph.codegen.loops import DimValue, For, Let, Load, Stmt, Store
 from jitgraph.ir.dims import DimLike, split_linear, substitute, symbol, symbols
-from jitgraph.schedule.memory import dense
+from jitgraph.schedule.memory import dense, side_by_side
 from jitgraph.schedule.nests import Nest, nest_of
-from jitgraph.schedule.statements import Names
+from jitgraph.schedule.statements import Names, changed_inside, with_bodies
 
 #: Statements of a body that is worth running as two vectors side by side: it waits for the turn before.
 INTERLEAVED = 24
@@ -30,18 +30,13 @@ def interchange(body: list[Stmt], names: Names) -> list[Stmt]:
 
 
 def _interchanged(s: Stmt, names: Names) -> Stmt:
-    if isinstance(s, If):
-        otherwise = s.otherwise if s.cold else interchange(s.otherwise, names)
-        return If(s.condition, interchange(s.then, names), otherwise, s.merges, s.cold)
-    if isinstance(s, While):
-        return While(s.test, s.condition, interchange(s.body, names), s.carried)
     if not isinstance(s, For) or s.role != "serial":
-        return s
+        return changed_inside(s, lambda inner: interchange(inner, names))
     made = _inside(s)
     if made is not None:
         names.note("runs inside the loops over elements, in registers", s.symbol)
         return made
-    return For(s.symbol, s.lower, s.upper, interchange(s.body, names), s.step, s.role, s.carried, s.lanes, s.interleave)
+    return with_bodies(s, interchange(s.body, names))
 
 
 def _inside(time: For) -> For | None:
@@ -67,7 +62,8 @@ def _inside(time: For) -> For | None:
     inner = For(time.symbol, time.lower, time.upper, body, time.step)
     last = loops[-1]
     lanes = For(last.symbol, last.lower, last.upper, [], 1, "vector", [], last.lanes, last.interleave)
-    if _strided(body, last.symbol) >= MOSTLY_STRIDED and not lanes.lanes:
+    near, far = side_by_side(body, last.symbol)
+    if far and far >= MOSTLY_STRIDED * (near + far) and not lanes.lanes:
         lanes.lanes = 2  # each lane walks memory of its own: more of them only wait for one another
     if len(body) <= INTERLEAVED and lanes.interleave == 1:
         lanes.interleave = 2
@@ -122,15 +118,3 @@ def _hands_on(body: Sequence[Stmt], time: For) -> bool:
             if place in before or (place in stores and fixed):
                 return True
     return False
-
-
-def _strided(body: Sequence[Stmt], lane: str) -> float:
-    """The share of the accesses that change with the lane whose lanes do not lie side by side."""
-    strided = total = 0
-    for s in body:
-        if isinstance(s, (Load, Store)):
-            for d, stride in zip(s.index, s.buffer.strides, strict=True):
-                if lane in symbols(d):
-                    total += 1
-                    strided += stride != s.buffer.dtype.itemsize
-    return strided / total if total else 0.0

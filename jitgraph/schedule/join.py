@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from jitgraph.codegen.loops import Alloc, Carry, DimValue, For, If, Let, Load, Stmt, Store, Var, While
+from jitgraph.codegen.loops import Alloc, Carry, DimValue, For, Let, Load, Stmt, Store, Var
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import DimLike, Facts, dim_min, symbol, symbols
 from jitgraph.schedule.memory import Place, accesses, apart, place_of
 from jitgraph.schedule.simplify import index_range
-from jitgraph.schedule.statements import Names, Renaming, read, rebuilt, size
+from jitgraph.schedule.statements import Names, Renaming, changed_inside, read, rebuilt, size, with_bodies
 
 #: Statements of a joined body: more would not stay in registers.
 LARGEST = 90
@@ -47,19 +47,14 @@ class Joiner:
         return [self.nested(s) for s in out]
 
     def nested(self, s: Stmt) -> Stmt:
-        if isinstance(s, If):
-            otherwise = s.otherwise if s.cold else self.body(s.otherwise, inside=True)
-            return If(s.condition, self.body(s.then, inside=True), otherwise, s.merges, s.cold)
-        if isinstance(s, While):
-            return While(s.test, s.condition, self.body(s.body, inside=True), s.carried)
         if isinstance(s, For) and s.role in ("serial", "vector"):
             outer = self.facts
             self.facts = outer.copy()
             index_range(self.facts, s.symbol, s.lower, s.upper, s.step)
             inner = self.body(s.body, inside=True)
             self.facts = outer
-            return For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        return s
+            return with_bodies(s, inner)
+        return changed_inside(s, lambda body: self.body(body, inside=True))
 
     def append(self, second: For, out: list[Stmt]) -> None:
         """Join a loop with the one that ends `out`, else put it behind."""

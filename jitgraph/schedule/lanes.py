@@ -35,9 +35,9 @@ from jitgraph.codegen.loops_walk import bodies, walk
 from jitgraph.codegen.vecmath import FUNCTIONS
 from jitgraph.ir.dims import Facts, dim_max, split_linear, symbol, symbols
 from jitgraph.ir.graph import Site
-from jitgraph.schedule.memory import Place, apart, dense, place_of
+from jitgraph.schedule.memory import Place, apart, dense, place_of, side_by_side
 from jitgraph.schedule.simplify import index_bounds, index_range
-from jitgraph.schedule.statements import Names, Renaming, bound_in, read, rebuilt, size
+from jitgraph.schedule.statements import Names, Renaming, bound_in, read, rebuilt, size, with_bodies
 
 #: Share of the accesses whose lanes lie side by side.
 SIDE_BY_SIDE = 0.5
@@ -70,10 +70,10 @@ class _Lanes:
         if isinstance(s, If):
             then, a = self.body(s.then)
             otherwise, b = (s.otherwise, False) if s.cold else self.body(s.otherwise)
-            return [If(s.condition, then, otherwise, s.merges, s.cold)], a or b
+            return [with_bodies(s, then, otherwise)], a or b
         if isinstance(s, While):
             inner, wide = self.body(s.body)
-            return [While(s.test, s.condition, inner, s.carried)], wide
+            return [with_bodies(s, s.test, inner)], wide
         if not isinstance(s, For):
             return [s], isinstance(s, Reduce) and not _dots_by_lane(s)
         if s.role != "serial":
@@ -82,7 +82,7 @@ class _Lanes:
         self.facts = outer.copy()
         index_range(self.facts, s.symbol, s.lower, s.upper, s.step)
         inner, wide = self.body(s.body)
-        loop = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
+        loop = with_bodies(s, inner)
         made = None
         if not wide:
             made = self.over_lanes(loop)
@@ -200,7 +200,7 @@ def _with_turns_inside(s: For) -> For:
     body: list[Stmt] = [
         For(x.symbol, x.lower, x.upper, x.body) if isinstance(x, For) and x.role == "vector" else x for x in s.body
     ]
-    return For(s.symbol, s.lower, s.upper, body, s.step, s.role, s.carried, s.lanes, s.interleave)
+    return with_bodies(s, body)
 
 
 def _ranges(body: list[Stmt], facts: Facts) -> None:
@@ -229,14 +229,7 @@ def _same_turn(a: Place, b: Place, x: str, other: str, inner: set[str]) -> bool:
 
 def _pays(s: For) -> bool:
     """Whether lanes mostly lie side by side, or hardly touch memory."""
-    near = far = 0
-    for t in walk(s.body):
-        if isinstance(t, (Load, Store)):
-            for d, stride in zip(t.index, t.buffer.strides, strict=True):
-                if s.symbol in symbols(d):
-                    split = split_linear(d, s.symbol)
-                    plain = split is not None and split[0] == 1 and stride == t.buffer.dtype.itemsize
-                    near, far = near + plain, far + (not plain)
+    near, far = side_by_side(s.body, s.symbol)
     if near + far == 0:
         return any(isinstance(t, (For, While)) for t in walk(s.body))
     return near >= SIDE_BY_SIDE * (near + far)

@@ -20,8 +20,8 @@ from jitgraph.codegen.loops import (
     Store,
     Swap,
 )
-from jitgraph.codegen.loops_walk import bodies
-from jitgraph.ir.dims import DimLike, Facts
+from jitgraph.codegen.loops_walk import bodies, walk
+from jitgraph.ir.dims import DimLike, Facts, split_linear, symbols
 from jitgraph.schedule.simplify import index_bounds
 
 #: An element as a statement names it: the buffer as it is seen, and the index.
@@ -52,6 +52,19 @@ def apart(a: Place, b: Place, facts: Facts) -> bool:
     if a[0] != b[0] or not dense(a[0]):
         return False
     return any(facts.is_ne(i, j) for i, j in zip(a[1], b[1], strict=True))
+
+
+def side_by_side(body: list[Stmt], lane: str) -> tuple[int, int]:
+    """How many indices that change with the lane step from one element of memory to the next, and how many do not."""
+    near = far = 0
+    for s in walk(body):
+        if isinstance(s, (Load, Store)):
+            for d, stride in zip(s.index, s.buffer.strides, strict=True):
+                if lane in symbols(d):
+                    split = split_linear(d, lane)
+                    plain = split is not None and split[0] == 1 and stride == s.buffer.dtype.itemsize
+                    near, far = near + plain, far + (not plain)
+    return near, far
 
 
 def touched(s: Stmt) -> Iterator[str]:

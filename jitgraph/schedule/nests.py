@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jitgraph.codegen.loops import DimValue, For, If, Let, Load, Stmt, Store, While
+from jitgraph.codegen.loops import DimValue, For, Let, Load, Stmt, Store
 from jitgraph.ir.dims import DimLike, Facts, symbol
 from jitgraph.records import dataclass
 from jitgraph.schedule.simplify import index_range
-from jitgraph.schedule.statements import Renaming, rebuilt
+from jitgraph.schedule.statements import Renaming, changed_inside, rebuilt, with_bodies
 
 
 @dataclass(slots=True)
@@ -85,11 +85,8 @@ def rewritten(body: list[Stmt], facts: Facts, rewrite: Callable[[For, Facts], li
                 inside = facts.copy()
                 index_range(inside, s.symbol, s.lower, s.upper, s.step)
                 inner = rewritten(s.body, inside, rewrite)
-                made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        elif isinstance(s, While):
-            made = While(s.test, s.condition, rewritten(s.body, facts, rewrite), s.carried)
-        elif isinstance(s, If):
-            otherwise = s.otherwise if s.cold else rewritten(s.otherwise, facts, rewrite)
-            made = If(s.condition, rewritten(s.then, facts, rewrite), otherwise, s.merges, s.cold)
+                made = with_bodies(s, inner)
+        else:
+            made = changed_inside(s, lambda inner: rewritten(inner, facts, rewrite))
         out.append(made)
     return out

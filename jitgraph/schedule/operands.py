@@ -25,29 +25,17 @@ from jitgraph.codegen.loops import (
     Stmt,
     Store,
     Var,
-    While,
 )
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import as_symbol, symbol, symbols
 from jitgraph.records import dataclass
 from jitgraph.schedule.memory import touched
-from jitgraph.schedule.statements import Names, Renaming, assigned, dims_of, read, rebuilt
+from jitgraph.schedule.statements import Names, Renaming, assigned, changed_inside, dims_of, read, rebuilt
 
 
 def operands(body: list[Stmt], names: Names) -> list[Stmt]:
     """A body whose dot products compute their operands."""
-    out: list[Stmt] = []
-    for s in body:
-        made = s
-        if isinstance(s, For) and s.role == "serial":
-            inner = operands(s.body, names)
-            made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        elif isinstance(s, While):
-            made = While(operands(s.test, names), s.condition, operands(s.body, names), s.carried)
-        elif isinstance(s, If):
-            otherwise = s.otherwise if s.cold else operands(s.otherwise, names)
-            made = If(s.condition, operands(s.then, names), otherwise, s.merges, s.cold)
-        out.append(made)
+    out = [changed_inside(s, lambda inner: operands(inner, names), tests=True) for s in body]
     for k, s in enumerate(out):
         if isinstance(s, Alloc) and s.scope != "result" and len(s.buffer.shape) == 1:
             plan = _plan(out, k)

@@ -16,8 +16,9 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Check, Const, DimValue, For, If, Let, Operand, Reduce, Stmt, Var, While
+from jitgraph.codegen.loops_walk import bodies
 from jitgraph.records import dataclass, field
-from jitgraph.schedule.statements import Names
+from jitgraph.schedule.statements import Names, with_bodies
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 U64 = np.dtype(np.uint64)
@@ -73,16 +74,8 @@ class _Overflows:
         return out
 
     def nested(self, s: Stmt) -> Stmt:
-        if isinstance(s, For):
-            return For(
-                s.symbol, s.lower, s.upper, self.body(s.body), s.step, s.role, s.carried, s.lanes, s.interleave, s.going
-            )
-        if isinstance(s, While):
-            return While(self.body(s.test), s.condition, self.body(s.body), s.carried)
-        if isinstance(s, If):
-            return If(s.condition, self.body(s.then), self.body(s.otherwise), s.merges, s.cold)
-        if isinstance(s, Reduce):
-            return Reduce(s.symbol, s.extent, self.body(s.body), s.parts, s.lanes)
+        if isinstance(s, (For, While, If, Reduce)):
+            return with_bodies(s, *map(self.body, bodies(s)))
         return s
 
     def check(self, s: Check, run: _Range | None, out: list[Stmt]) -> _Range | None:

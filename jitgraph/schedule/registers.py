@@ -36,7 +36,7 @@ from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import DimLike, Facts, substitute, symbol, symbols
 from jitgraph.schedule.memory import Place, accesses, apart, place_of, touched
 from jitgraph.schedule.simplify import Simplifier, index_range
-from jitgraph.schedule.statements import Names, Renaming, bound_in, rebuilt
+from jitgraph.schedule.statements import Names, Renaming, bound_in, rebuilt, with_bodies
 
 Parts: TypeAlias = tuple[Operand, ...]
 
@@ -155,7 +155,7 @@ class _Registers:
         body = self.body(s.body, dict(held))
         for c in carried:
             c.next = self.r.operand(c.next)
-        loop = For(s.symbol, s.lower, s.upper, body, s.step, s.role, carried, s.lanes, s.interleave)
+        loop = with_bodies(s, body, carried=carried)
         made = _Loop(self, loop).statements(outer)
         self.facts = outer
         return made
@@ -166,7 +166,7 @@ class _Registers:
         index_range(self.facts, s.symbol, s.lower, s.upper, s.step)
         body = self.body(s.body, {})
         self.facts = outer
-        return For(s.symbol, s.lower, s.upper, body, s.step, s.role, s.carried, s.lanes, s.interleave)
+        return with_bodies(s, body)
 
     def branch(self, s: If, held: dict[Place, Parts]) -> If:
         condition = self.r.operand(s.condition)

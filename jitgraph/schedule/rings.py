@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jitgraph.codegen.loops import Alloc, Buffer, DimValue, For, Free, If, Let, Load, Stmt, Store, While
+from jitgraph.codegen.loops import Alloc, Buffer, DimValue, For, Free, Let, Load, Stmt, Store
 from jitgraph.codegen.loops_walk import walk
 from jitgraph.ir.dims import DimLike, mod, symbol, symbols
 from jitgraph.schedule.memory import touched
+from jitgraph.schedule.statements import changed_inside, with_bodies
 
 #: Rows of a ring; more are an array like another.
 MOST = 8
@@ -22,17 +23,7 @@ MOST = 8
 
 def rings(body: list[Stmt]) -> list[Stmt]:
     """A body whose temporaries have as many rows as are needed at a time."""
-    out: list[Stmt] = []
-    for s in body:
-        made: Stmt = s
-        if isinstance(s, For) and s.role == "serial":
-            made = _with_body(s, rings(s.body))
-        elif isinstance(s, While):
-            made = While(s.test, s.condition, rings(s.body), s.carried)
-        elif isinstance(s, If):
-            made = If(s.condition, rings(s.then), s.otherwise if s.cold else rings(s.otherwise), s.merges, s.cold)
-        out.append(made)
-    return _contracted(out)
+    return _contracted([changed_inside(s, rings) for s in body])
 
 
 def _contracted(body: list[Stmt]) -> list[Stmt]:
@@ -128,14 +119,10 @@ def _moved(s: Stmt, sizes: Mapping[str, int], ring: Callable[[Buffer], Buffer]) 
     if isinstance(s, For):
         if not any(isinstance(x, (Load, Store)) and x.buffer.name in sizes for x in walk(s.body)):
             return s
-        return _with_body(s, [_moved(x, sizes, ring) for x in s.body])
+        return with_bodies(s, [_moved(x, sizes, ring) for x in s.body])
     if isinstance(s, (Load, Store)) and s.buffer.name in sizes:
         index = (mod(s.index[0], sizes[s.buffer.name]), *s.index[1:])
         if isinstance(s, Load):
             return Load(s.var, ring(s.buffer), index, s.imag)
         return Store(ring(s.buffer), index, s.value, s.imag)
     return s
-
-
-def _with_body(s: For, body: list[Stmt]) -> For:
-    return For(s.symbol, s.lower, s.upper, body, s.step, s.role, s.carried, s.lanes, s.interleave, s.going)

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 
 from jitgraph import dtypes
-from jitgraph.codegen.loops import Const, DimValue, For, If, Let, Load, Operand, Stmt, Var, While
+from jitgraph.codegen.loops import Const, DimValue, For, Let, Load, Operand, Stmt, Var
 from jitgraph.ir.dims import symbols
-from jitgraph.schedule.statements import Names
+from jitgraph.schedule.statements import Names, changed_inside, with_bodies
 
 #: Masks that are tried of one loop.
 MOST = 8
@@ -29,13 +29,8 @@ def settle(body: list[Stmt], names: Names) -> list[Stmt]:
 
 
 def _settled(s: Stmt, names: Names) -> Stmt:
-    if isinstance(s, If):
-        otherwise = s.otherwise if s.cold else settle(s.otherwise, names)
-        return If(s.condition, settle(s.then, names), otherwise, s.merges, s.cold)
-    if isinstance(s, While):
-        return While(s.test, s.condition, settle(s.body, names), s.carried)
     if not isinstance(s, For):
-        return s
+        return changed_inside(s, lambda inner: settle(inner, names))
     body, going = settle(s.body, names), s.going
     if s.role == "serial" and s.carried and going is None:
         turn = _Turn(s)
@@ -46,7 +41,9 @@ def _settled(s: Stmt, names: Names) -> Stmt:
                 var = names.var(dtypes.BOOL)
                 body = [*body, Let(var, "not_", (going,))]
                 going = var
-    return For(s.symbol, s.lower, s.upper, body, s.step, s.role, s.carried, s.lanes, s.interleave, going)
+    made = with_bodies(s, body)
+    made.going = going
+    return made
 
 
 class _Turn:

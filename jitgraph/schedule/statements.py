@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Union
+from typing import TypeVar, Union, cast
 
 from jitgraph.codegen.loops import (
     Address,
@@ -43,6 +43,8 @@ from jitgraph.codegen.loops import (
 from jitgraph.codegen.loops_walk import bodies, walk
 from jitgraph.ir.dims import DimLike, substitute, symbols
 from jitgraph.records import dataclass, field
+
+_Nested = TypeVar("_Nested", bound=Union[For, While, If, Reduce])
 
 
 class Names:
@@ -300,6 +302,40 @@ _REBUILD: dict[type, Callable[..., Stmt]] = {
     Swap: lambda s, r: Swap(r.buffer(s.a), r.buffer(s.b)),
     Check: lambda s, r: Check(r.operand(s.condition), s.site, tuple(map(r.operand, s.values))),
 }  # fmt: skip
+
+
+def with_bodies(s: _Nested, *made: list[Stmt], carried: list[Carry] | None = None) -> _Nested:
+    """A loop or branch around other bodies, in the order of `bodies`; with what it carries unless told otherwise."""
+    other: Stmt
+    if isinstance(s, For):
+        own = s.carried if carried is None else carried
+        (body,) = made
+        other = For(
+            s.symbol, s.lower, s.upper, body, s.step, s.role, own, s.lanes, s.interleave, s.going, s.streams
+        )  # fmt: skip
+    elif isinstance(s, While):
+        test, body = made
+        other = While(test, s.condition, body, s.carried if carried is None else carried)
+    elif isinstance(s, If):
+        then, otherwise = made
+        other = If(s.condition, then, otherwise, s.merges, s.cold)
+    else:
+        (body,) = made
+        other = Reduce(s.symbol, s.extent, body, s.parts, s.lanes)
+    return cast("_Nested", other)
+
+
+def changed_inside(s: Stmt, change: Callable[[list[Stmt]], list[Stmt]], *, tests: bool = False) -> Stmt:
+    """A statement around what `change` makes of the bodies that run turn by turn: those of serial loops, of whiles
+    (with `tests` what computes their condition, too) and of branches. Cold arms and other statements stay as they are.
+    """
+    if isinstance(s, If):
+        return with_bodies(s, change(s.then), s.otherwise if s.cold else change(s.otherwise))
+    if isinstance(s, While):
+        return with_bodies(s, change(s.test) if tests else s.test, change(s.body))
+    if isinstance(s, For) and s.role == "serial":
+        return with_bodies(s, change(s.body))
+    return s
 
 
 def size(body: Iterable[Stmt]) -> int:

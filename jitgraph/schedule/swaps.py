@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from jitgraph.codegen.loops import Alloc, Buffer, For, If, Load, Stmt, Store, Swap, While
-from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.loops import Alloc, Buffer, For, Load, Stmt, Store, Swap, While
+from jitgraph.codegen.loops_walk import bodies, walk
 from jitgraph.schedule.memory import dense, place_of, touched
 from jitgraph.schedule.nests import nest_of
-from jitgraph.schedule.statements import Renaming, rebuilt
+from jitgraph.schedule.statements import Renaming, changed_inside, rebuilt, with_bodies
 
 
 def without_swaps(body: list[Stmt]) -> list[Stmt]:
@@ -30,18 +30,16 @@ def without_swaps(body: list[Stmt]) -> list[Stmt]:
 
 
 def _body(body: list[Stmt], uses: Counter[str], made: set[str]) -> list[Stmt]:
+    def inside(inner: list[Stmt]) -> list[Stmt]:
+        return _body(inner, uses, made)
+
     out: list[Stmt] = []
     for s in body:
-        made_of: Stmt = s
-        if isinstance(s, For) and s.role == "serial":
-            inner = _in_place(_body(s.body, uses, made), uses, made)
-            made_of = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        elif isinstance(s, While):
-            made_of = While(s.test, s.condition, _in_place(_body(s.body, uses, made), uses, made), s.carried)
-        elif isinstance(s, If):
-            otherwise = s.otherwise if s.cold else _body(s.otherwise, uses, made)
-            made_of = If(s.condition, _body(s.then, uses, made), otherwise, s.merges, s.cold)
-        out.append(made_of)
+        changed = changed_inside(s, inside)
+        if isinstance(changed, (For, While)) and changed is not s:
+            *test, turn = bodies(changed)
+            changed = with_bodies(changed, *test, _in_place(turn, uses, made))
+        out.append(changed)
     return out
 
 

@@ -22,10 +22,10 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
-from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.loops_walk import bodies, walk
 from jitgraph.ir.dims import symbols
 from jitgraph.schedule.memory import touched
-from jitgraph.schedule.statements import dims_of, read
+from jitgraph.schedule.statements import dims_of, read, with_bodies
 
 
 def without_unused(body: list[Stmt], needed: Iterable[Operand] = ()) -> list[Stmt]:
@@ -93,8 +93,8 @@ def _sweep_loop(s: For | While, used: set[str], names: set[str]) -> For | While:
     used |= inside
     names |= inner_names
     if isinstance(s, While):
-        return While(test, s.condition, body, carried)
-    return For(s.symbol, s.lower, s.upper, body, s.step, s.role, carried, s.lanes, s.interleave)
+        return with_bodies(s, test, body, carried=carried)
+    return with_bodies(s, body, carried=carried)
 
 
 def _unread(body: list[Stmt]) -> set[str]:
@@ -120,15 +120,7 @@ def _without_buffers(body: list[Stmt], names: set[str]) -> list[Stmt]:
         if isinstance(s, (Alloc, Free, Store)) and s.buffer.name in names:
             continue
         made = s
-        if isinstance(s, If):
-            then, otherwise = _without_buffers(s.then, names), _without_buffers(s.otherwise, names)
-            made = If(s.condition, then, otherwise, s.merges, s.cold)
-        elif isinstance(s, For):
-            inner = _without_buffers(s.body, names)
-            made = For(s.symbol, s.lower, s.upper, inner, s.step, s.role, s.carried, s.lanes, s.interleave)
-        elif isinstance(s, While):
-            made = While(_without_buffers(s.test, names), s.condition, _without_buffers(s.body, names), s.carried)
-        elif isinstance(s, Reduce):
-            made = Reduce(s.symbol, s.extent, _without_buffers(s.body, names), s.parts, s.lanes)
+        if isinstance(s, (For, While, If, Reduce)):
+            made = with_bodies(s, *(_without_buffers(inner, names) for inner in bodies(s)))
         out.append(made)
     return out

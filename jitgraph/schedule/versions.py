@@ -29,7 +29,7 @@ from jitgraph.codegen.loops_walk import bodies, walk
 from jitgraph.ir.dims import Dim, DimLike, Facts, split_linear, symbol, symbols
 from jitgraph.records import dataclass, field
 from jitgraph.schedule.simplify import FALSE, TRUE, index_range
-from jitgraph.schedule.statements import Names, Renaming, assigned_in, bound_in, rebuilt, size
+from jitgraph.schedule.statements import Names, Renaming, assigned_in, bound_in, rebuilt, size, with_bodies
 
 #: Larger loops are not copied.
 LARGEST = 1500
@@ -78,7 +78,7 @@ class _Versions:
             if isinstance(s, (For, While)) and (isinstance(s, While) or s.role == "serial"):
                 out += self.loop(s)
             elif isinstance(s, If):
-                out.append(If(s.condition, self.body(s.then), self.body(s.otherwise), s.merges, s.cold))
+                out.append(with_bodies(s, *map(self.body, bodies(s))))
             else:
                 out.append(s)
         return out
@@ -110,12 +110,12 @@ class _Versions:
     def inner(self, s: For | While) -> For | While:
         """The loops inside get versions of their own."""
         if isinstance(s, While):
-            return While(self.body(s.test), s.condition, self.body(s.body), s.carried)
+            return with_bodies(s, *map(self.body, bodies(s)))
         outer = self.facts.copy()
         index_range(self.facts, s.symbol, s.lower, s.upper, s.step)
         body = self.body(s.body)
         self.facts = outer
-        return For(s.symbol, s.lower, s.upper, body, s.step, s.role, s.carried, s.lanes, s.interleave)
+        return with_bodies(s, body)
 
     def branch(
         self,
@@ -357,7 +357,7 @@ def _cold_side(s: For | While, conditions: set[str]) -> For | While:
             made = While(test, r.operand(x.condition), chosen(x.body), carried)
         else:
             body = chosen(x.body)
-            made = For(x.symbol, x.lower, x.upper, body, x.step, x.role, carried, x.lanes, x.interleave)
+            made = with_bodies(x, body, carried=carried)
         for c in carried:
             c.next = r.operand(c.next)
         return made

@@ -66,6 +66,8 @@ class Arguments:
                 if is_container_class(type(x)):
                     return self.outside.lift(place, x)
                 self.outside.argument_object(place, x)
+            elif type(x) is Tensor and x.is_traced and x.type.kind == "array":
+                self.outside.argument_array(place, x)
             return x
         if kind is type(None):
             return None

@@ -253,7 +253,14 @@ class Branch:
             return not (defined_in(storage.value, a.block) or defined_in(storage.value, b.block))
 
         merge = Merge(
-            mode, (a.block, b.block), is_outer, (a.storages, b.storages), (a.born, b.born), self.settle, self.predicate
+            mode,
+            (a.block, b.block),
+            is_outer,
+            (a.storages, b.storages),
+            (a.born, b.born),
+            self.settle,
+            self.predicate,
+            self.before,
         )
         plans: dict[str, _Plan] = {}
         for name in self.info.names:

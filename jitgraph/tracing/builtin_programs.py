@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.iteration import Sequenced
+from jitgraph.tracing.kinds import is_narrow
 from jitgraph.xp.scalars import BUILTIN_TABLE, EMPTY_MAX, EMPTY_MIN
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def _body(original: Any, program: Callable[..., Any]) -> Callable[..., Any]:
 
     def body(tracer: Tracer, *args: Any, **kwargs: Any) -> Any:
         alone = len(args) == 1 and not kwargs
-        if (alone or (original is builtins.sum and args)) and _is_long(tracer, args[0], original):
+        is_one = alone or (original is builtins.sum and args)
+        if is_one and (_is_long(tracer, args[0], original) or _is_mixed(tracer, args[0])):
             return tracer.converted(program)(*args, **kwargs)
         return other(*args, **kwargs)
 
@@ -71,6 +73,12 @@ def _is_long(tracer: Tracer, items: Any, original: Any) -> bool:
     else:
         return False
     return not isinstance(length, int) or length > tracer.unroll_limit
+
+
+def _is_mixed(tracer: Tracer, items: Any) -> bool:
+    """Whether the precision of some of the items depends on the path: each operation on them has to know it."""
+    mode = tracer.mode
+    return bool(mode.kinds) and type(items) in (list, tuple) and any(is_narrow(mode, x) for x in items)
 
 
 BODIES: Final[dict[Any, Callable[..., Any]]] = {

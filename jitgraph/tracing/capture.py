@@ -31,7 +31,7 @@ from jitgraph.tensor import Storage, Tensor, lift, make, plain, use_mode
 from jitgraph.tracing.arguments import Arguments
 from jitgraph.tracing.capture_mode import CaptureMode, frame_of
 from jitgraph.tracing.donation import donate, overlaps
-from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Fixed, Global, Guard, HiddenArg, Place, Replay
+from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Fixed, Global, Guard, HiddenArg, Place, Replay, TypeGuard
 from jitgraph.tracing.leaves import (
     SIZE_NAMES,
     CallSpec,
@@ -451,7 +451,8 @@ class _Capture:
         self._check_leaks()
         settle_reruns(self.graph, stores=bool(replays))
         hidden = sorted(self.outside.hidden, key=lambda h: h.index)
-        hidden, names = prune(self.graph, hidden, self.names)
+        hidden, names, unused = prune(self.graph, hidden, self.names)
+        types = [TypeGuard(h.place, h.key) for h in unused if not isinstance(h.place, Fixed)]
         self.graph.hidden = [h.name for h in hidden]
         return Trace(
             graph=self.graph,
@@ -464,7 +465,7 @@ class _Capture:
             out_tree=out_tree,
             hidden=hidden,
             replays=replays,
-            guards_python=self.outside.guards + self.outside.distinct_guards(),
+            guards_python=[*self.outside.guards, *self.outside.distinct_guards(), *types],
             writes=self.graph.body.terminator.attrs["mutates"],
             also_arguments=self.outside.also_arguments,
             held=[x for x, k in zip(self.leaves, self.keys, strict=True) if k[0] == "static"],

@@ -158,6 +158,8 @@ class CaptureMode(TraceMode):
         self._copied: list[tuple[Storage, list[Storage], Callable[[], BaseException]]] = []
         #: What merged arrays are copies of.
         self.choices: dict[Storage, Choice] = {}
+        #: What merged values are in Python, by identity (see `identity`).
+        self.either: dict[int, Any] = {}
         #: Merged arrays that are read-only on one path, with the branch whose way is assumed if one is written.
         self.locked: dict[Storage, Any] = {}
 

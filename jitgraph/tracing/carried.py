@@ -20,6 +20,7 @@ from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.cells import Cell
 from jitgraph.tracing.exits import RETURNED
+from jitgraph.tracing.identity import note
 from jitgraph.tracing.kind_uses import sees_kind
 from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact, join_kinds
 from jitgraph.tracing.merging import (
@@ -315,6 +316,7 @@ class Region:
         for k, x in enumerate(leaves):
             if carried.types[k] is not None and is_array(x):
                 self.head_leaves[x._storage] = carried, k
+                self.regions.heads[x._storage] = self, carried, k
         for k, origins in carried.origins.items():
             if origins.inside is not None:  # no turn reads it
                 continue
@@ -351,6 +353,9 @@ class Region:
             if values[k] is not None:
                 leaves[k]._storage.writable = False
         self.mode.locked.update({leaves[k]._storage: None for k in carried.perhaps if values[k] is not None})
+        for x, value in zip(leaves, values, strict=True):
+            if value is not None and is_array(x):
+                note(self.mode, x, None)
         return leaves
 
     def _built(self, carried: Carried, leaves: list[Any]) -> Any:

@@ -8,18 +8,21 @@ A side that raises becomes a check in front of the other side.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.loading import uncollected
 from jitgraph.tensor import wrap
-from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.capture_mode import user_frame
-from jitgraph.tracing.loop_regions import loop, while_loop
 from jitgraph.tracing.merging import UNSET, Names
 from jitgraph.tracing.poison import unbound_text
 from jitgraph.tracing.regions import ENDLESS, Regions
 from jitgraph.tracing.rewrite import BranchInfo
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.branches import Branch
+    from jitgraph.tracing.loop_regions import ForRegion, Unrolled, WhileLoop
 
 __all__ = ["UNSET", "Regions", "branch", "check", "choose", "logical_not", "loop", "operand", "while_loop"]
 
@@ -50,7 +53,31 @@ def branch(regions: Regions, test: Any, info: Any) -> Known | Branch:
     key = regions.key_of()
     if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_turn_back()):
         return Known(regions.mode.assume(truth, "the way through a branch"))
-    return Branch(regions, truth, BranchInfo(*info), key)
+    return _branch(regions, truth, BranchInfo(*info), key)
+
+
+def _branch(regions: Regions, truth: Value, info: BranchInfo, key: Any) -> Branch:
+    """A branch of machine code. Most functions have none, so that it is loaded with the first one."""
+    with uncollected():
+        from jitgraph.tracing.branches import Branch
+
+    return Branch(regions, truth, info, key)
+
+
+def loop(regions: Regions, iterable: Any, info: Any) -> Unrolled | ForRegion:
+    """The driver of a `for` statement, loaded with the first one."""
+    with uncollected():
+        from jitgraph.tracing import loop_regions
+
+    return loop_regions.loop(regions, iterable, info)
+
+
+def while_loop(regions: Regions, info: Any) -> WhileLoop:
+    """The driver of a `while` statement, loaded with the first one."""
+    with uncollected():
+        from jitgraph.tracing import loop_regions
+
+    return loop_regions.while_loop(regions, info)
 
 
 _CHOICE = BranchInfo(("value",), (), ())
@@ -86,7 +113,7 @@ def choose(regions: Regions, test: Any, a: Callable[[], Any], b: Callable[[], An
     key = regions.key_of()
     if regions.is_settled(key) or (key[0] in ENDLESS and regions.mode.can_turn_back()):
         return operand(a if regions.mode.assume(truth, "the way through an expression") else b)
-    s = Branch(regions, truth, _CHOICE, key)
+    s = _branch(regions, truth, _CHOICE, key)
     s.begin(Names())
     while s.turn():
         value: Any = None
@@ -120,7 +147,7 @@ def check(regions: Regions, test: Any, message: Callable[[], Any] | None) -> Non
         if not truth:
             _fail(message)
         return
-    s = Branch(regions, truth, BranchInfo((), (), ()), key)
+    s = _branch(regions, truth, BranchInfo((), (), ()), key)
     s.begin(Names())
     while s.turn():
         try:

@@ -18,7 +18,7 @@ import numpy as np
 
 from jitgraph.errors import InternalError
 from jitgraph.records import dataclass, field
-from jitgraph.tracing.leaves import Key, leaf_type
+from jitgraph.tracing.leaves import Key, leaf_text, leaf_type
 
 
 class Missing:
@@ -386,6 +386,24 @@ class ClassGuard:
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class TypeGuard:
+    """The value at `place` still has this `leaf_type`: of a hidden argument that the graph makes no use of.
+
+    Python has looked at its class, dtype or rank perhaps, which leaves nothing in the graph.
+    """
+
+    place: Place
+    key: Key
+
+    def check(self, call: Call = NO_CALL) -> bool:
+        live = self.place.get(call)
+        return live is not MISSING and leaf_type(live) == self.key
+
+    def __str__(self) -> str:
+        return f"{self.place.text} is {leaf_text(self.key)}"
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class MissingGuard:
     """There is still nothing at the place."""
 
@@ -466,6 +484,7 @@ Guard = (
     | SameGuard
     | DistinctGuard
     | ClassGuard
+    | TypeGuard
     | MissingGuard
     | NotShadowedGuard
     | MemberGuard

@@ -66,15 +66,24 @@ register_leaf(TensorType)
 
 @dataclass(frozen=True, slots=True)
 class ShapeDtype:
-    """An array by its sizes and dtype, for `jg.host(result=...)`.
+    """An array by its sizes and dtype: for `jg.host(result=...)`, `jg.warmup`, `f.memory`, `f.explain` and their kin.
 
     Args:
-        shape: numbers, sizes of traced arrays (`x.shape[0]`), and None where only the call knows.
+        shape: numbers, sizes of traced arrays (`x.shape[0]`), and None where only the call knows; one number stands for
+            one axis.
         dtype: of the elements.
+
+    Raises:
+        TypeError: no dtype.
     """
 
-    shape: tuple[Any, ...]
+    shape: Any
     dtype: Any = np.float64
+
+    def __post_init__(self) -> None:
+        shape = self.shape
+        object.__setattr__(self, "shape", tuple(shape) if isinstance(shape, tuple | list) else (shape,))
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
 
     def to_type(self) -> TensorType:
         sizes: list[Any] = []
@@ -83,7 +92,7 @@ class ShapeDtype:
             if not isinstance(size, int | np.integer | Dim | Unknown):
                 raise errors.DTypeError(f"jg.host: a size of a result is {d!r}, which is no number, size or None")
             sizes.append(int(size) if isinstance(size, np.integer) else size)
-        return TensorType(np.dtype(self.dtype), tuple(sizes))
+        return TensorType(self.dtype, tuple(sizes))
 
 
 register_leaf(ShapeDtype)

@@ -2,8 +2,8 @@
 
 The graph holds one value of a type that both convert to without changing a number; beside it the trace knows a `Tag`: a
 traced bool, and the exact type for each of its values. A tag that makes no difference (the other operand is a float64
-array) is forgotten; one that does is settled by an assumption on the bool where a call can turn back, else refused. A
-result with a tag is boxed by its bool when the call returns.
+array) is forgotten; one that does is settled by an assumption on the bool where a call can turn back, else by a branch
+on it around the operation (`Open`). A result with a tag is boxed by its bool when the call returns.
 """
 
 from __future__ import annotations
@@ -36,6 +36,14 @@ class Tag:
     flag: Value
     yes: TensorType
     no: TensorType
+
+
+class Open(Exception):  # noqa: N818  # an answer
+    """The kind of an operand matters and no call can turn back: the operation is to be a branch on it."""
+
+    def __init__(self, flag: Value) -> None:
+        super().__init__()
+        self.flag = flag
 
 
 @dataclass(slots=True, eq=False)
@@ -141,10 +149,27 @@ def settle(mode: Any, x: Tensor, tag: Tag, why: str) -> Tensor:
     """The scalar with its kind taken for granted.
 
     Raises:
-        TraceError: no call can turn back here.
+        Open: no call can turn back here.
     """
+    known = tag.flag in mode.known_flags or constant_of(tag.flag) is not None
+    if not known and not mode.can_turn_back():
+        raise Open(tag.flag)
     answer = mode.assume(tag.flag, why)
     return as_type(mode, x, tag.yes if answer else tag.no)
+
+
+def told(mode: Any, x: Any) -> Any:
+    """A value as of the one type that it has on this path, for who asks for its class.
+
+    Raises:
+        Open: the path decides, and no call can turn back.
+    """
+    tag = tag_of(mode, x)
+    if tag is None:
+        return x
+    if tag.flag not in mode.known_flags and not mode.can_rerun():
+        raise Open(tag.flag)
+    return settle(mode, x, tag, "the class of a scalar")
 
 
 def as_type(mode: Any, x: Tensor, t: TensorType) -> Tensor:
@@ -161,7 +186,11 @@ def as_type(mode: Any, x: Tensor, t: TensorType) -> Tensor:
 
 
 def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
-    """The operands of an operation, those whose tags matter to it settled."""
+    """The operands of an operation, those whose tags matter to it settled.
+
+    Raises:
+        Open: one matters, and no call can turn back.
+    """
     found = list(values)
     strong = [_dtype_of(x) for x in values if tag_of(mode, x) is None]
     dtypes = [d for d in strong if d is not None]
@@ -190,6 +219,9 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
 def arguments(mode: Any, f: Any, values: Sequence[Any]) -> list[Any]:
     """The arguments of a function: NumPy's treat Python floats and np.float64 alike, others are told where a call can
     turn back, and see NumPy's kind elsewhere.
+
+    Raises:
+        Open: one is of a precision that depends on the path, and no call can turn back.
     """
     found = list(values)
     numpys = isinstance(f, np.ufunc) or (getattr(f, "__module__", None) or "").startswith(("numpy", "math"))
@@ -199,7 +231,9 @@ def arguments(mode: Any, f: Any, values: Sequence[Any]) -> list[Any]:
         return operands(mode, getattr(f, "__name__", ""), values)
     for k, x in enumerate(found):
         tag = tag_of(mode, x)
-        if tag is not None and mode.can_rerun() and not (numpys and _is_plain(tag, x.type)):
+        if tag is None or (numpys and _is_plain(tag, x.type)):
+            continue
+        if mode.can_rerun() or _is_narrow(tag, x.type):
             found[k] = settle(mode, x, tag, "the kind of a scalar")
     return found
 
@@ -239,6 +273,17 @@ def _of_rank(rank: int, dtype: np.dtype) -> TensorType:
 def _is_plain(tag: Tag, joined: TensorType) -> bool:
     """Whether the two types compute alike among Python numbers: they differ in the kind alone."""
     return tag.yes.dtype == tag.no.dtype == joined.dtype and joined.dtype.kind != "b"
+
+
+def is_narrow(mode: Any, x: Any) -> bool:
+    """Whether the precision of a value depends on the path."""
+    tag = tag_of(mode, x)
+    return tag is not None and _is_narrow(tag, x.type)
+
+
+def _is_narrow(tag: Tag, joined: TensorType) -> bool:
+    """Whether one of the types rounds sooner than the one that holds both: float32 beside a Python float."""
+    return any(t.dtype.kind in "fc" and t.dtype != joined.dtype for t in (tag.yes, tag.no))
 
 
 def _dtype_of(x: Any) -> np.dtype | None:

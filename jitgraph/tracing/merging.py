@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -22,6 +23,7 @@ from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.exits import RETURNED
+from jitgraph.tracing.identity import note
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.kinds import Boxed, Tag, boxed, is_exact, join_kinds, tag_of
 from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look, selected
@@ -85,6 +87,13 @@ class Overlay:
 
     def get(self, name: str) -> Any:
         return self.values[name] if name in self.values else self.base.get(name)
+
+
+def variables_of(scope: Any) -> dict[str, Any]:
+    """The local variables of a scope; none where an expression has its own."""
+    if type(scope) is Overlay:
+        return {**variables_of(scope.base), **scope.values}
+    return scope.locals if type(scope) is Scope else {}
 
 
 def caller_scope(names: dict[str, Any]) -> Scope:
@@ -304,6 +313,7 @@ class Merge:
         versions: for each region the versions that it leaves of storages from outside.
         born: for each region the objects of the user's classes that it made, by identity.
         settle: the branch, if one of its sides may be assumed instead (`Regions.key_of`).
+        before: the variables in front of the branch.
         predicate: which of the regions runs.
     """
 
@@ -316,8 +326,10 @@ class Merge:
         born: Sequence[dict[int, Any]],
         settle: Any,
         predicate: Value,
+        before: Any,
     ) -> None:
         self.predicate = predicate
+        self.before = before
         self.born = born
         self.settle = settle
         self.versions = versions
@@ -391,10 +403,10 @@ class Merge:
                 return lambda results: a
             form = self._form(a, b)
             if form is not None:
-                return form
+                return self._noted(form, a, b)
             tagged = self._kinds(a, b)
             if tagged is not None:
-                return tagged
+                return self._noted(tagged, a, b)
             t = join(self.mode, type_of(a), type_of(b))
             if t is not None and t.kind != "array" and exact_types(self.mode, a) != exact_types(self.mode, b):
                 t = None  # the kind would depend on the path
@@ -403,8 +415,10 @@ class Merge:
             if t is not None:
                 if not self._inner.isdisjoint(name for d in t.shape for name in symbols(d)):
                     return self._size_inside(name)
-                return self._tensors(name, a, b, t)
+                return self._noted(self._tensors(name, a, b, t), a, b)
             return self._mismatch(name, a, b, line)
+        if self.settle is not None and (self._has_other_name(name, a) or self._has_other_name(name, b)):
+            return self._mismatch(name, a, b, line)  # a change by one name is seen by the other on one path only
         parts_a, parts_b = structure(a), structure(b)
         if parts_a is not None and parts_b is not None and parts_a[1] == parts_b[1]:
             from jitgraph.pytree import unflatten
@@ -428,6 +442,17 @@ class Merge:
         if same_static(a, b):
             return lambda results: a
         return self._mismatch(name, a, b, line)
+
+    def _has_other_name(self, name: str, x: Any) -> bool:
+        """Whether a container that can change is known by another name from before the branch."""
+        if type(x) not in (list, dict, set, bytearray, deque):
+            return False
+        variables = variables_of(self.before).items()
+        return any(v is x and k != name and not k.startswith("_jg_") for k, v in variables)
+
+    def _noted(self, plan: Callable[[Sequence[Value]], Any], a: Any, b: Any) -> Callable[[Sequence[Value]], Any]:
+        """The plan of a value that is one of two objects in Python."""
+        return lambda results: note(self.mode, plan(results), self.predicate, (a, b), self.settle)
 
     def _form(self, a: Any, b: Any) -> Callable[[Sequence[Value]], Any] | None:
         """Views of one array from outside that differ in numbers only: the view with the merged numbers."""
@@ -580,7 +605,9 @@ class Merge:
         is_whole = is_known and not is_outer and bool(x._steps)
         if is_whole and self._inner.isdisjoint(name for d in x._storage.value.type.shape for name in symbols(d)):
             whole = self._half(name, make(x._storage, ()), side)
-            return lambda results: remade(x, whole(results)._storage)
+            return self._noted(
+                lambda results: remade(x, whole(results)._storage), *((x, None) if side == 0 else (None, x))
+            )
         value = self._read(side, x)
         t = value.type
         if t.kind == "array" and not t.layout.is_dense:
@@ -591,10 +618,11 @@ class Merge:
             self._kept.append(x._storage)
             self._halves[key] = self.pair(value, other, t) if side == 0 else self.pair(other, value, t)
         k, mode = self._halves[key], self.mode
+        options = (x, None) if side == 0 else (None, x)
         if t.kind != "array":
-            return lambda results: wrap(mode, results[k])
+            return self._noted(lambda results: wrap(mode, results[k]), *options)
         writable = is_writable(x)
-        origins, codes = self._origins(*((x, None) if side == 0 else (None, x)))
+        origins, codes = self._origins(*options)
 
         def build(results: Sequence[Value]) -> Tensor:
             made = make(self._made.setdefault(key, Storage(mode, results[k], None, writable)), ())
@@ -603,7 +631,7 @@ class Merge:
                 origins.choose(mode, made, [results[n] for n in codes])
             return made
 
-        return build
+        return self._noted(build, *options)
 
     def _tensors(self, name: str, a: Any, b: Any, t: TensorType) -> Callable[[Sequence[Value]], Any]:
         mode = self.mode

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from jitgraph.ir.graph import Value
-from jitgraph.tensor import Tensor
-from jitgraph.tracing import contexts, control_flow, entrust, iteration, kinds, texts
+from jitgraph.tensor import Tensor, wrap
+from jitgraph.tracing import contexts, control_flow, entrust, identity, iteration, kinds, texts
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.members import PLAIN, Members
 from jitgraph.tracing.poison import Maybe, Poison
@@ -88,6 +88,11 @@ class Operators(Members):
                 return text
         if self.mode.shown and name not in _JOINING and (texts.is_marked(a) or texts.is_marked(b)):
             texts.refuse(self)
+        if name in ("is_", "is_not") and a is not b:
+            if kind_a is Tensor or kind_b is Tensor:
+                found = identity.same(self.mode, a, b, self.outside.keep_apart)
+                return found if name == "is_" else self.not_(found)
+            self.outside.keep_apart(a, b)
         if name in ("in_", "not_in"):
             if kind_a is Tensor and (kind_b is range or kind_b is iteration.Range) and not a.type.shape:
                 found = iteration.contains(self, a, b)
@@ -95,7 +100,10 @@ class Operators(Members):
                 found = entrust.contains(self, a, b)
             return found if name == "in_" else self.not_(found)
         if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
-            a, b = kinds.operands(self.mode, name, (a, b))
+            try:
+                a, b = kinds.operands(self.mode, name, (a, b))
+            except kinds.Open as answer:
+                return self.by_kind(answer, lambda: self.binary(name, a, b))
             return kinds.tag_result(self.mode, name, (a, b), _BINARY[name](a, b))
         if (kind_a in PLAIN and kind_b in PLAIN) or not self._is_user_operator(name, kind_a, kind_b):
             return _BINARY[name](a, b)
@@ -130,7 +138,10 @@ class Operators(Members):
             a = self.outside.before_write(a)
         kind = type(a)
         if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
-            a, b = kinds.operands(self.mode, name, (a, b))
+            try:
+                a, b = kinds.operands(self.mode, name, (a, b))
+            except kinds.Open as answer:
+                return self.by_kind(answer, lambda: self.augmented(name, a, b))
             return kinds.tag_result(self.mode, name, (a, b), _AUGMENTED[name](a, b))
         if kind not in PLAIN and not is_opaque_module(kind.__module__):
             method = self.member(kind, f"__{name}__")
@@ -143,6 +154,21 @@ class Operators(Members):
                 return self.binary(base, a, b)
         return _AUGMENTED[name](a, b)
 
+    def by_kind(self, answer: kinds.Open, compute: Callable[[], Any]) -> Any:
+        """What an operation gives, as a branch on the kind of an operand: each side knows it."""
+
+        def side(holds: bool) -> Callable[[], Any]:
+            def run() -> Any:
+                self.mode.known_flags[answer.flag] = holds
+                try:
+                    return compute()
+                finally:
+                    self.mode.known_flags.pop(answer.flag, None)
+
+            return run
+
+        return control_flow.choose(self.regions, wrap(self.mode, answer.flag), side(True), side(False))
+
     def iterable(self, x: Any) -> Any:
         """What a comprehension or an unpacking goes through."""
         if type(x) in PLAIN:
@@ -153,7 +179,10 @@ class Operators(Members):
 
     def unary(self, name: str, x: Any) -> Any:
         if self.mode.kinds and kinds.tag_of(self.mode, x):
-            values = kinds.operands(self.mode, name, (x,))
+            try:
+                values = kinds.operands(self.mode, name, (x,))
+            except kinds.Open as answer:
+                return self.by_kind(answer, lambda: self.unary(name, x))
             return kinds.tag_result(self.mode, name, values, _UNARY[name](values[0]))
         kind = type(x)
         if kind not in PLAIN and not is_opaque_module(kind.__module__):

@@ -173,6 +173,8 @@ class Outside:
         self.guards: list[Guard] = []
         #: id of an array to (array, its Tensor, where it was found first).
         self.arrays: dict[int, tuple[Any, Tensor, Place | None]] = {}
+        #: id of an array's Tensor to (the Tensor, its place).
+        self._array_places: dict[int, tuple[Tensor, Place]] = {}
         #: id of an object from outside to (object, its place).
         self.objects: dict[int, tuple[Any, Place]] = {}
         #: Objects guarded by class only: class to ids.
@@ -240,13 +242,35 @@ class Outside:
         self._by_class.setdefault(type(value), []).append(id(value))
 
     def distinct_guards(self) -> list[Guard]:
-        """Guards that what was found as different objects is so at each call."""
+        """Guards that what was found as different objects is so at each call: a change of one is none of the other."""
+        classes: dict[type, dict[int, Place]] = {}
+        for kind, ids in self._by_class.items():
+            classes[kind] = {i: self.objects[i][1] for i in ids}
+        for i, (live, _, _, place) in self.copies.items():
+            if not isinstance(live, tuple | frozenset):
+                classes.setdefault(type(live), {}).setdefault(i, place)
         found: list[Guard] = []
-        for ids in self._by_class.values():
-            places = [self.objects[i][1] for i in dict.fromkeys(ids)]
-            if len(places) > 1 and not all(isinstance(p, Fixed) for p in places):
-                found.append(DistinctGuard(tuple(places)))
+        for places in classes.values():
+            if len(places) > 1 and not all(isinstance(p, Fixed) for p in places.values()):
+                found.append(DistinctGuard(tuple(places.values())))
         return found
+
+    def keep_apart(self, a: Any, b: Any) -> None:
+        """What Python found to be two objects by `is` is so at each call (of one class: others never are one)."""
+        places = self._place_of(a), self._place_of(b)
+        if type(a) is type(b) and None not in places and not all(isinstance(p, Fixed) for p in places):
+            self.guard(DistinctGuard(places))  # type: ignore[arg-type]
+
+    def _place_of(self, x: Any) -> Place | None:
+        """Where something that the function got from outside was found."""
+        if id(x) in self.copied:
+            return self.copied[id(x)]
+        known = self.objects.get(id(x)) or self._array_places.get(id(x))
+        return None if known is None else known[1]
+
+    def argument_array(self, place: Place, tensor: Tensor) -> None:
+        """An array among the arguments; the first place counts: the key of a call says which arrays are one."""
+        self._array_places.setdefault(id(tensor), (tensor, place))
 
     def lift(self, place: Place, value: Any) -> Any:
         """A value found at `place`, as the trace sees it."""
@@ -346,6 +370,7 @@ class Outside:
         self.hidden.append(HiddenArg(place, leaf_type(value), tensor._storage.value.index))
         if not isinstance(value, int | float | np.generic):
             self.arrays[id(value)] = (value, tensor, place)
+            self._array_places[id(tensor)] = (tensor, place)
         return tensor
 
     def number_path(self, value: Value) -> str:

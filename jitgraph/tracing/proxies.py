@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
-from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
 
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.leaves import is_opaque_module, is_plain_class
 
 _get = object.__getattribute__
+#: Opaque modules with functions that answer anew, or do something, at each call.
+_WITH_EFFECTS: Final = frozenset(("logging", "numpy", "numpy.random", "random", "time", "warnings"))
 
 
 class Proxy:
@@ -92,10 +95,25 @@ def proxied(tracer: Any, x: Any) -> Any:
     if kind is FunctionType:
         return x if is_opaque_module(x.__module__ or "") else Proxy(tracer, x)
     if kind is ModuleType:
-        return x if is_opaque_module(x.__name__) else Proxy(tracer, x)
-    if kind is MethodType or is_plain_class(kind):
+        return x if is_opaque_module(x.__name__) and x.__name__ not in _WITH_EFFECTS else Proxy(tracer, x)
+    if kind in (MethodType, BuiltinFunctionType) or is_plain_class(kind):  # `random.random`, `time.time` answer anew
         return Proxy(tracer, x)
     return x
+
+
+def bare(x: Any) -> Any:
+    """A result without proxies, also in containers, which stay the objects that they are where they can."""
+    kind = type(x)
+    if kind is tuple:
+        items = [bare(i) for i in x]
+        return x if all(map(operator.is_, items, x)) else tuple(items)
+    if kind is list or kind is dict:
+        for key, value in list(enumerate(x) if kind is list else x.items()):
+            found = bare(value)
+            if found is not value:
+                x[key] = found
+        return x
+    return unwrapped(x)
 
 
 def unwrapped(x: Any) -> Any:

@@ -73,6 +73,8 @@ class Opened:
     cells: list[tuple[Cell, Any]] = field(default_factory=list)
     #: Whether it changed anything of the kind.
     is_touched: bool = False
+    #: How many arrays were unusable when it was opened.
+    spoiled: int = 0
 
 
 class Regions:
@@ -93,6 +95,8 @@ class Regions:
         self.abandoned = False
         self.decided: dict[Any, Any] = {}
         self.opened: list[Opened] = []
+        #: The arrays that turns of loops begin with: the loop, what it carries there, the number of the leaf.
+        self.heads: dict[Storage, tuple[Any, Any, int]] = {}
         self._visits: dict[Any, int] = {}
         #: Objects of the user's classes that the trace made, by identity.
         self.made: dict[int, Any] = {}
@@ -149,6 +153,7 @@ class Regions:
             self.outside, reached(self.outside, _variables(scope), self.made), self.attribute, self.namespaces
         )
         opened = Opened(block, len(self.mode.journal), self.outside.state(), snapshot, scope, self.stores())
+        opened.spoiled = len(self.mode.spoiled)
         self.opened.append(opened)
         return opened
 
@@ -233,7 +238,7 @@ class Regions:
                 self._check_untouched(opened)
         mode.blocks.pop()
         self.builder.at_end(mode.blocks[-1])
-        changed = self._restore(opened)
+        changed = self._restore(opened, failed)
         if not failed:
             try:
                 opened.cells = [(snapshot.settled(cell), value) for cell, value in found]
@@ -245,12 +250,15 @@ class Regions:
                 self.fail_change(reshaped)
         return changed
 
-    def _restore(self, opened: Opened) -> dict[Storage, Any]:
+    def _restore(self, opened: Opened, failed: bool) -> dict[Storage, Any]:
         entry: dict[Storage, Any] = {}
         for storage, old in self.mode.journal[opened.journal :]:
             if storage not in entry:
                 entry[storage] = old
         del self.mode.journal[opened.journal :]
+        if failed:  # `undo` makes arrays usable again: with the versions from before
+            spoiled = self.mode.spoiled
+            spoiled[opened.spoiled :] = [(s, mode, entry.get(s, old)) for s, mode, old in spoiled[opened.spoiled :]]
         changed: dict[Storage, Any] = {}
         for storage, old in entry.items():
             if not defined_in(old, opened.block):

@@ -212,17 +212,19 @@ class Results:
             )
 
 
-def prune(graph: Graph, hidden: list[HiddenArg], names: list[str]) -> tuple[list[HiddenArg], list[str]]:
-    """Drop hidden arguments that nothing uses, and renumber the rest."""
+def prune(
+    graph: Graph, hidden: list[HiddenArg], names: list[str]
+) -> tuple[list[HiddenArg], list[str], list[HiddenArg]]:
+    """Drop hidden arguments that nothing uses, and renumber the rest; the last of the answer are those dropped."""
     written = set(graph.body.terminator.attrs["mutates"])
     results = {r.index for r in graph.results if r.how in ("argument", "view_of_argument")}
     unused = [h for h in hidden if not graph.args[h.index].uses and h.index not in results and h.index not in written]
     if not unused:
-        return hidden, names
+        return hidden, names, []
     used = _used_symbols(graph)
     dropped = {h.index for h in unused if not any(s.arg == h.index and s.name in used for s in graph.symbols.values())}
     if not dropped:
-        return hidden, names
+        return hidden, names, []
     new: dict[int, int] = {}
     for old in range(len(graph.args)):
         if old not in dropped:
@@ -244,9 +246,10 @@ def prune(graph: Graph, hidden: list[HiddenArg], names: list[str]) -> tuple[list
     terminator = graph.body.terminator
     terminator.attrs["mutates"] = tuple(new[i] for i in terminator.attrs["mutates"])
     kept = [h for h in hidden if h.index not in dropped]
+    gone = [h for h in hidden if h.index in dropped]
     for h in kept:
         h.index = new[h.index]
-    return kept, [n for k, n in enumerate(names) if k not in dropped]
+    return kept, [n for k, n in enumerate(names) if k not in dropped], gone
 
 
 def _used_symbols(graph: Graph) -> set[str]:

@@ -266,12 +266,18 @@ def add_origins(region: Region, carried: Carried, k: int, views: list[Tensor]) -
 
 
 def is_shared(region: Region, carried: Carried, k: int) -> bool:
-    """Whether the array that a leaf is before the loop has another name there, or comes from outside the function."""
+    """Whether the array that a leaf is before the loop has another name there, or comes from outside the function.
+
+    In a loop inside of another one: or may be such an array of the loop around.
+    """
     init = carried.inits[k]
     if not is_array(init) or is_spoiled(init) or is_written(region, carried, k):
         return False
     storage = init._storage
     if storage.origin is not None or init._steps or storage in region.mode.choices:
+        return True
+    around = region.regions.heads.get(storage)
+    if around is not None and around[0] is not region and is_shared(*around):  # so is the one it is in a loop around
         return True
     scope = region.before
     while isinstance(scope, Overlay):

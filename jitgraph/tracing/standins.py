@@ -27,7 +27,7 @@ from jitgraph.tracing.members import WRAPPERS
 from jitgraph.tracing.operators import Operators
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison
-from jitgraph.tracing.proxies import proxied
+from jitgraph.tracing.proxies import bare, proxied
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
@@ -95,10 +95,18 @@ class Tracer(Operators):
         if standin is not None:
             _check_usable(args, kwargs)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in args):
-                args = tuple(kinds.arguments(self.mode, f, args))
+                try:
+                    args = tuple(kinds.arguments(self.mode, f, args))
+                except kinds.Open as answer:
+                    return self.by_kind(answer, lambda: self.call(f, *args, **kwargs))
             return (
                 standin(*args, **kwargs) if standin.__class__ is not OwnStandin else standin.body(self, *args, **kwargs)
             )
+        if f is isinstance and args and self.mode.kinds:
+            try:
+                args = (kinds.told(self.mode, args[0]), *args[1:])
+            except kinds.Open as answer:
+                return self.by_kind(answer, lambda: self.call(f, *args, **kwargs))
         kind = type(f)
         if kind is FunctionType:
             if is_rewritten(f.__code__):
@@ -124,7 +132,10 @@ class Tracer(Operators):
         if kind is Tensor:
             _check_usable(args, kwargs)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
-                owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
+                try:
+                    owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
+                except kinds.Open as answer:
+                    return self.by_kind(answer, lambda: self.method(owner, name, *args, **kwargs))
                 return getattr(owner, name)(*rest, **kwargs)
             return getattr(owner, name)(*args, **kwargs)
         if kind is list and name == "sort":
@@ -152,7 +163,12 @@ class Tracer(Operators):
         if is_opaque_module(f.__module__ or ""):
             return self._call_opaque(f, args, kwargs)
         known = self.mode.watching()[2]
-        result = self.converted(f)(*args, **kwargs)
+        copy = self.converted(f)
+        if is_rewritten(copy.__code__):
+            result = copy(*args, **kwargs)
+        else:
+            args, kwargs = [proxied(self, x) for x in args], {k: proxied(self, x) for k, x in kwargs.items()}
+            result = bare(copy(*args, **kwargs))
         self.mode.watch_returned(known)
         return self.regions.resolve(result) if type(result) is Maybe else result
 
@@ -384,6 +400,9 @@ class Tracer(Operators):
         found = self._plain_namespaces.get(id(live))
         if found is None:
             found = TraceGlobals(live, lambda space, name: proxied(self, self.outside.read_global(space, name)))
+            for name in {"print", "input", "open"} - live.keys():
+                found.loaded[name] = value = proxied(self, getattr(builtins, name))
+                dict.__setitem__(found, name, value)
             self._plain_namespaces[id(live)] = found
         return found
 

@@ -7,10 +7,10 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import builtin_programs, effects, floating, iteration, numpy_python, ordering, structured
+from jitgraph.tracing import builtin_programs, effects, floating, iteration, numpy_python, ordering
 from jitgraph.tracing.hidden import MISSING
 from jitgraph.xp.core import NUMPY_TABLE
 
@@ -91,8 +91,16 @@ _standins: dict[int, Any] = {}
 _kept: list[Any] = []
 
 
-#: Of modules that were not imported yet.
-_late = dict(effects.LATE)
+def _of_control(control: Any) -> dict[Any, Callable[..., Any]]:
+    from jitgraph.tracing import structured
+
+    return structured.BODIES
+
+
+#: Modules that a function meets only once they are imported, to what makes the stand-ins of their functions.
+_LATE: Final = {**effects.LATE, "jitgraph.control": _of_control}
+#: Those that were not imported yet.
+_late = dict(_LATE)
 
 
 def table() -> dict[int, Any]:
@@ -113,12 +121,12 @@ def table() -> dict[int, Any]:
             print: _print,
         }
         bodies = iteration.BODIES | builtin_programs.BODIES | ordering.BODIES | effects.BODIES
-        bodies |= floating.BODIES | structured.BODIES | own
+        bodies |= floating.BODIES | own
         found.update({f: OwnStandin(body) for f, body in bodies.items()})
         _add(found)
     if not _late.keys().isdisjoint(sys.modules):
         for name in [n for n in _late if n in sys.modules]:
-            bodies = effects.LATE[name](import_module(name))  # which waits for a thread that imports it just now
+            bodies = _LATE[name](import_module(name))  # which waits for a thread that imports it just now
             _add({f: OwnStandin(body) for f, body in bodies.items()})
             _late.pop(name, None)
     return _standins

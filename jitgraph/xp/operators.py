@@ -47,6 +47,7 @@ from jitgraph.xp.core import (
     describe_operand,
     mask_of,
     mode_in,
+    np_kind,
     operand,
     rewrap,
     tensor,
@@ -65,6 +66,7 @@ _SYMBOLS = {
     "gt": ">", "ge": ">=",
 }  # fmt: skip
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+_ORDERS = _COMPARISONS - {"eq", "ne"}
 _OPERANDS = (int, float, complex, np.generic, np.ndarray, list, tuple)
 _OVERFLOW = "Python integer does not fit in 64 bits"
 
@@ -118,7 +120,23 @@ def binary(name: str, a: Any, b: Any) -> Any:
         from jitgraph.xp.linalg import matmul
 
         return matmul(a, b)
+    if name in _ORDERS and _is_left_to_ufunc(a, b):
+        return np_kind(apply(R(RECORDS[name]), *(as_kind(tensor(x, mode), "array") for x in (a, b))))
     return apply(R(RECORDS[name]), a, b)
+
+
+def _is_left_to_ufunc(a: Any, b: Any) -> bool:
+    """Whether NumPy's scalars leave the order of complex numbers to the ufunc, for which a NaN counts otherwise.
+
+    They compare themselves if one of them has the common dtype, but bools, which ask the ufunc at once.
+    """
+    kinds = [x.type.kind if type(x) is Tensor else "np_scalar" if isinstance(x, np.generic) else "" for x in (a, b)]
+    if kinds != ["np_scalar", "np_scalar"]:
+        return False
+    first, second = (x.type.dtype if type(x) is Tensor else x.dtype for x in (a, b))
+    if "c" not in (first.kind, second.kind):
+        return False
+    return first.kind == "b" or np.promote_types(first, second) not in (first, second)
 
 
 def _with_other(name: str, a: Tensor, other: Any) -> Any:

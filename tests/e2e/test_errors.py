@@ -209,3 +209,45 @@ def test_without_source_a_traced_test_is_refused_with_a_remedy():
     text = text_of(errors.TraceError, jg.jit(space["g"]), V)
     assert text.startswith("Python needs the truth of a traced value (np.bool)\n")
     assert "an `if` in a function whose source is at hand" in text
+
+
+class RefusedError(Exception):
+    def __init__(self, text, values):
+        super().__init__(text)
+        self.values = values
+
+
+def checked(x):
+    if x.max() > 3:
+        raise RefusedError("too large", [x.max()])
+    return x
+
+
+@jg.jit
+def users_errors(x, limit):
+    y = checked(x) * 2
+    for k in range(len(x)):
+        if y[k] > limit:
+            raise ValueError(f"bad {k}")
+    return y
+
+
+@pytest.mark.parametrize(
+    ("x", "limit", "error", "text"),
+    [
+        (
+            [1.0, 4.0],
+            9,
+            RefusedError,
+            'too large\n  test_errors.py:, in checked:    raise RefusedError("too large", [x.max()])',
+        ),
+        ([1.0, 2.0], 3, ValueError, 'bad 1\n  test_errors.py:, in users_errors:    raise ValueError(f"bad {k}")'),
+    ],
+)
+def test_errors_of_the_user_name_their_line_in_a_note(x, limit, error, text):
+    """The message and attributes are the user's own; the line comes behind, once, in each call."""
+    for _ in range(2):
+        assert numbered(text_of(error, users_errors, np.array(x), limit)) == text
+    with pytest.raises(RefusedError) as info:
+        users_errors(np.array([4.0]), 9)
+    assert (info.value.args, info.value.values) == (("too large",), [4.0])

@@ -953,4 +953,34 @@ def collatz_peak(n):
     return top
 
 
+@cases.add(*((X, Y, n, n) for n in range(6)), (X, Y, 3, 0), (X, Y, 0, 3), (X, X, 3, 3), reruns=(0, 7))
+def names_change_places_inside(x, y, n, m):
+    for i in range(n):
+        for j in range(m):
+            y, x = x, y
+    return x, y
+
+
+@cases.add(*((X, Y, n) for n in range(6)), reruns=(0,))
+def names_change_places_three_loops_down(x, y, n):
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                if k % 2 == 0:
+                    y, x = x, y
+    return x, y
+
+
+@cases.add(*((X, Y, n) for n in range(6)), reruns=(0,))
+def names_change_places_in_a_while(x, y, n):
+    z, t = x, y
+    for i in range(n):
+        j = 0
+        while j < n + i:
+            if x[j % 5] > 0:
+                t, z = z, t
+            j += 1
+    return z, t, x, y
+
+
 test_loops = cases.tests()

@@ -17,6 +17,7 @@ cases = Cases()
 X = np.array([3.0, -1.0, 4.0, -1.5, 5.0])
 Y = np.array([2.0, 7.0, -1.0, 8.0, 2.5])
 I = np.array([3, 1, 4, 1, 5])
+M = np.arange(12.0).reshape(3, 4) - 3
 
 
 class Acc:
@@ -496,6 +497,26 @@ def mandelbrot_point(n, a):
             return k
         z = z * z + c
     return n
+
+
+@cases.add((M, 1.0), (M[:2], 0.5), (-M, 0.0), (M + 20, 0.0))
+def sizes_of_data_that_do_not_fit(x, c):
+    chosen = x[x > c]
+    try:
+        total = chosen + x
+    except ValueError:
+        total = x
+    return chosen, total
+
+
+@cases.add((M, 1.0), (M + 20, 0.0))
+def a_name_that_only_the_handler_binds(x, c):
+    chosen = x[x > c]
+    try:
+        chosen = chosen + x
+    except (TypeError, ValueError):
+        handled = np.where(x > 0, 0.5, 3)
+    return chosen, handled
 
 
 test_more = cases.tests()

@@ -17,6 +17,7 @@ import uuid
 import warnings
 
 import numpy as np
+import pytest
 
 import jitgraph as jg
 from tests.e2e.scenarios import Scenarios, attempt
@@ -1091,3 +1092,70 @@ def test_print_shows_types_and_warns(capsys):
 assert sys  # kept for programs that patch modules
 
 test_frozen = stories.tests()
+
+
+SOURCELESS = """
+def argument(rng, n):
+    return rng.random(n)
+def legacy(rng, n):
+    return np.random.rand(n)
+def python(rng, n):
+    return n + random.random()
+def imported(rng, n):
+    return n + uniform(0.0, 1.0)
+def clock(rng, n):
+    return n + time.perf_counter()
+def attribute(rng, n):
+    return n + rng.uniform(-1.0, 1.0) + holder.rng.normal(size=n)
+def method(rng, n):
+    return holder.draw(n)
+def keyword(rng, n):
+    return of(rng=rng, n=n)
+def of(n, rng):
+    return rng.integers(0, 1 << 40, n)
+class Holder:
+    def draw(self, n):
+        return self.rng.normal(size=n)
+def both(a, b):
+    a.x = a.x + b
+    return a, {"k": [a]}
+"""
+
+
+def test_arguments_of_functions_without_source_come_back_as_they_are():
+    space = {"__name__": "typed", "np": np}
+    exec(SOURCELESS, space)
+    a = space["Holder"]()
+    a.x = np.ones(3)
+    f = jg.jit(space["both"])
+    for _ in range(2):
+        first, second = f(a, 1.0)
+        assert first is a
+        assert second["k"][0] is a
+    np.testing.assert_array_equal(a.x, np.full(3, 3.0))
+
+
+@pytest.mark.parametrize(
+    "name", ["argument", "legacy", "python", "imported", "clock", "attribute", "method", "keyword"]
+)
+def test_effects_without_source_are_not_frozen(name):
+    """In functions whose source is not at hand (typed at a prompt, made by `exec`) each call draws anew."""
+    space = {"__name__": "typed", "np": np, "random": random, "time": time, "uniform": random.uniform}
+    exec(SOURCELESS, space)
+    eager, compiled = np.random.default_rng(5), np.random.default_rng(5)
+    space["holder"] = space["Holder"]()
+    f = jg.jit(space[name])
+
+    def calls(g, rng):
+        np.random.seed(3)
+        random.seed(3)
+        space["holder"].rng = np.random.default_rng(6)
+        return [g(rng, 3) for _ in range(4)]
+
+    wanted, got = calls(space[name], eager), calls(f, compiled)
+    if name == "clock":
+        assert np.all(np.diff(got) > 0)
+    else:
+        np.testing.assert_array_equal(got, wanted)
+    assert eager.bit_generator.state == compiled.bit_generator.state
+    assert f.cache_info().compiles == 1

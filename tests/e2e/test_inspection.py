@@ -255,3 +255,21 @@ def test_explain_says_what_python_had_to_know():
 
     (guard,) = jg.jit(maybe).explain(np.arange(5.0), 1.0).guards
     assert "the other way is traced when met: True in `if s > 0:`" in guard
+
+
+def test_described_arrays_stand_for_arrays():
+    """`jg.ShapeDtype` in every way of looking in: what arrays give, without any; a call does not take it."""
+
+    def f(xs, y):
+        return xs["a"] @ y + 1.0
+
+    f = jg.jit(f)
+    arrays = ({"a": np.ones((3, 4), np.float32)}, np.ones(4, np.float32))
+    described = ({"a": jg.ShapeDtype([3, 4], "f4")}, jg.ShapeDtype(4, np.float32))
+    for look in (f.graph, f.explain, f.inspect_ir, f.inspect_llvm, f.memory, f.trace, f.lower):
+        assert str(look(*described)).splitlines()[1:] == str(look(*arrays)).splitlines()[1:], look
+    with pytest.raises(TypeError):
+        f(*described)
+    with pytest.raises(TypeError, match="data type 'zz' not understood"):
+        jg.ShapeDtype((3,), "zz")
+    assert jg.ShapeDtype(3) == jg.ShapeDtype((3,), float)

@@ -106,6 +106,18 @@ def limited(seconds: int) -> Iterator[None]:
         signal.alarm(left)
 
 
+@contextmanager
+def limited_work(seconds: float) -> Iterator[None]:
+    """The same by the processor's time, which does not depend on what else the machine does; not to be nested."""
+    handler = signal.signal(signal.SIGPROF, _too_long)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)
+
+
 class Levels:
     """The interpreted levels of one specialisation; stages are made once."""
 

@@ -49,6 +49,9 @@ def run(text: str, **env: str) -> str:
 def test_numbers() -> None:
     with pytest.raises(ValueError, match="at least 1, got 0"):
         jg.set_num_threads(0)
+    for n in (1.5, "2", None):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            jg.set_num_threads(n)
     before = jg.get_num_threads()
     jg.set_num_threads(5)
     assert jg.get_num_threads() == (5 if sys.platform == "linux" else 1)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 
 from jitgraph.config import config
-from tests.fuzz.levels import LEVELS, Counts, Difference, TooLong, Unsupported, check, limited, shrink
+from tests.fuzz.compare import run
+from tests.fuzz.levels import LEVELS, Counts, Difference, TooLong, Unsupported, check, limited, limited_work, shrink
 from tests.fuzz.programs import Fuzzed
 
 #: What is run beside machine code by default: the loops before and behind the passes.
 LOOPS = ("loops", "schedule")
-_SECONDS = 60
+#: A program may take so many seconds of the processor, NumPy alone much less; and it may wait so long in all.
+_SECONDS, _NUMPY_SECONDS, _WAITING = 60, 10, 900
 
 
 def found_in(program: Fuzzed, counts: Counts, interpreted: Sequence[str] = LOOPS) -> Difference | None:
@@ -34,6 +35,17 @@ def blamed(found: Difference) -> Difference:
         return found
 
 
+def too_long(program: Fuzzed) -> str:
+    """What to say of a program that took too long; "" if NumPy alone takes long."""
+    try:
+        with limited(_WAITING), limited_work(_NUMPY_SECONDS):
+            for call in range(len(program.calls)):
+                run(program.function(), program.make(call))
+    except TooLong:
+        return ""
+    return f"takes more than {_SECONDS} s of the processor, or waits for {_WAITING} s"
+
+
 def main(draw: Callable[[int], Fuzzed], description: str | None) -> int:
     """The command line of a generator."""
     parser = argparse.ArgumentParser(description=description)
@@ -50,19 +62,22 @@ def main(draw: Callable[[int], Fuzzed], description: str | None) -> int:
             print(f"@{seed}", file=sys.stderr, flush=True)
             refused = counts.refused.copy()
             try:
-                with limited(_SECONDS):
+                with limited(_WAITING), limited_work(_SECONDS):
                     found = found_in(draw(seed), counts, () if options.quick else LOOPS)
                     if found is not None and options.quick:
                         found = blamed(found)
             except TooLong:
-                counts.levels["given up as slow"] += 1
+                why = too_long(draw(seed))
+                if why:
+                    faults += 1
+                    print(f"--- seed {seed} {why}\n{draw(seed).source}", flush=True)
+                else:
+                    counts.levels["given up as slow in NumPy"] += 1
                 continue
             except Exception as e:  # noqa: BLE001 - a fault, too
                 faults += 1
                 print(f"--- seed {seed}: {type(e).__name__}: {e}\n{draw(seed).source}", flush=True)
                 continue
-            finally:
-                signal.alarm(0)
             if found is not None:
                 faults += 1
                 print(shrink(found) if options.shrink else found, flush=True)

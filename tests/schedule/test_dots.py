@@ -432,10 +432,11 @@ def written_rows(L: np.ndarray) -> None:
 def test_gather_goes_into_the_product(core: str) -> None:
     del core
     text = hot_loops(spmv, *sparse(5))
-    hot = text[: text.index("cold")]
-    assert "alloc" not in hot
+    hot, rare = text[: text.index("alloc")], text[text.index("alloc") :]
     assert re.search(r"reduce .* \(v\d+: bool = free all of v\d+, init true; v\d+: f64 = dot skylakex of", hot)
-    assert "alloc" in text  # for a call of BLAS, which long rows still are
+    assert "cold" in hot  # with the allocation for a call of BLAS, which long rows still are
+    assert "dot skylakex" not in rare.split("else")[0]
+    assert hot.count("} merge (") == 5  # four bounds of slices, each itself where it is within, and the product
 
 
 def test_indices_from_the_end_and_errors_of_a_gather() -> None:

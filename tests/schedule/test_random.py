@@ -39,3 +39,16 @@ def test_loops_over_fresh_arrays_as_machine_code() -> None:
             found = campaign.found_in(random_arrays.draw(seed), counts, ())
             assert found is None, str(found)
     assert counts.levels["machine code"] > 20
+
+
+def test_a_program_that_takes_long_is_a_fault_unless_numpy_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = random_arrays.draw(3)
+    assert "takes more than" in campaign.too_long(program)
+    monkeypatch.setattr(campaign, "run", _endless)
+    monkeypatch.setattr(campaign, "_NUMPY_SECONDS", 0.05)
+    assert campaign.too_long(program) == ""
+
+
+def _endless(*_: object) -> None:
+    while True:
+        pass

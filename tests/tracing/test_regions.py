@@ -887,3 +887,19 @@ def test_nonlocal_in_the_function_itself():
     f_ = Jit(f)
     f_(V, 7)
     assert total == V.cumsum()[-1]  # one by one; Python's `sum` compensates from 3.12 on
+
+
+def test_an_array_whose_name_an_inner_loop_binds_anew_while_another_name_writes_it():
+    def f(x, y):
+        k = x * 2
+        t = k
+        for i in range(1, len(x)):
+            k[i - 1] = t[0]
+            for j in range(len(x)):
+                k = y * 2
+                k[j] += 1
+                t[1:-1] = x[-1]
+            k[i] = t[i]
+        return k, t
+
+    check(f, (V, W), (vec(3), vec(3, 2)), (vec(2), vec(2, 2)), traces=None)

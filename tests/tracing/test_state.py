@@ -272,3 +272,56 @@ def test_an_eager_tensor_from_outside():
     t = Tensor(np.ones(7))
     f = Jit(lambda x: x + t)
     np.testing.assert_array_equal(np.asarray(f(V)), V + 1)
+
+
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_a_type_that_only_python_looks_at_is_guarded():
+    holder = Holder(1.0)
+
+    def f(x):
+        return x + (1.0 if isinstance(holder.value, float) else 2.0)
+
+    f_ = Jit(f)
+    np.testing.assert_array_equal(f_(V), V + 1)
+    (made,) = next(iter(f_.traces.values()))
+    assert made.hidden == []
+    assert [str(g) for g in made.guards_python if "value" in str(g)] == ["holder.value is py_float"]
+    holder.value = 2.5
+    f_(V)
+    assert f_.count == 1
+    holder.value = np.ones(3)
+    np.testing.assert_array_equal(f_(V), V + 2)
+    assert f_.count == 2
+
+
+def test_containers_of_one_class_stay_apart():
+    def f(x, a, b):
+        a.append(1.0)
+        return x * len(b)
+
+    f_ = Jit(f)
+    np.testing.assert_array_equal(f_(V, [1.0], [2.0]), V)
+    assert [str(g) for g in next(iter(f_.traces.values()))[0].guards_python] == ["a, b are different objects"]
+    one = [1.0]
+    np.testing.assert_array_equal(f_(V, one, one), V * 2)
+    f_(V, [3.0], [4.0])
+    assert f_.count == 2
+
+
+def test_what_is_found_to_be_two_arrays_stays_so():
+    first, second = Holder(np.ones(7)), Holder(np.zeros(7))
+
+    def f(x):
+        return x + (1.0 if first.value is second.value else 2.0)
+
+    f_ = Jit(f)
+    np.testing.assert_array_equal(f_(V), V + 2)
+    first.value = second.value
+    np.testing.assert_array_equal(f_(V), V + 1)
+    second.value = np.ones(7)
+    np.testing.assert_array_equal(f_(V), V + 2)
+    assert f_.count == 2

@@ -269,3 +269,28 @@ def test_powers_in_place_of_reversed_arrays(function: Callable[..., Any], dtype:
             function(a[key], b)
             jitted(mine[key], b)
         np.testing.assert_array_equal(mine, a)
+
+
+_REALS = [0.0, -1.0, np.nan, np.inf, 1.5]
+_DTYPES = ["bool", "i1", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_orders_of_complex_scalars(dtype: str) -> None:
+    """NumPy's scalars and its ufunc treat a NaN in different ways; the dtypes decide which of them compares."""
+
+    def f(x, y):
+        a, b = x[0], y[0]
+        return a < b, a <= b, a > b, a >= b, b < a, b <= a, b > a, b >= a, a == b, b != a
+
+    jitted = jg.jit(f)
+    values = np.array([complex(a, b) for a in _REALS for b in _REALS], dtype)
+    for other in _DTYPES:
+        second = np.array([complex(1, np.nan) if other[0] == "c" else 1], other)
+        for k in range(len(values)):
+            x = values[k : k + 1]
+            with np.errstate(invalid="ignore"):
+                expected = f(x, second)
+            found = jitted(x, second)
+            assert found == expected, (x, second)
+            assert {type(v) for v in found} == {np.bool_}
