@@ -259,8 +259,8 @@ STACK_BYTES = 16 << 10
 @dataclass(slots=True)
 class Alloc:
     """Give `buffer` memory: "scratch" at the byte `offset` of the arena that `prepare` sized, "row" in fixed-size
-    stack memory if small and constant, else like heap until the kernel returns; "heap" from the context, freed after the call or by `Free`;
-    "result" for result slot `slot` whose size is known only now.
+    stack memory if small and constant, else like heap until the kernel returns; "heap" from the context, freed after
+    the call or by `Free`; "result" for result slot `slot` whose size is known only now.
 
     Attributes:
         host: the buffer in whose memory scratch lies instead, at the byte `inside`, if `fits` is 1 (else it is 0).

@@ -3,7 +3,6 @@
 PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions too.
 """
 
-
 import numpy as np
 
 from tests.e2e.flow import Cases
