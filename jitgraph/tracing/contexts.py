@@ -7,7 +7,7 @@ import dis
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from jitgraph.tracing.leaves import is_opaque_module
+from jitgraph.tracing.leaves import is_opaque_function
 
 if TYPE_CHECKING:
     from jitgraph.tracing.standins import Tracer
@@ -40,7 +40,7 @@ class Context:
 
     def _call(self, name: str, *args: Any) -> Any:
         method = self.tracer.member(type(self.manager), name)
-        if isinstance(method, FunctionType) and not is_opaque_module(method.__module__ or ""):
+        if isinstance(method, FunctionType) and not is_opaque_function(method):
             return self.tracer.call(method, self.manager, *args)
         return getattr(self.manager, name)(*args)
 
@@ -53,7 +53,7 @@ def context(tracer: Tracer, manager: Any) -> Any:
     if kind is _GENERATED:
         return Context(tracer, manager, (BaseException,), swallows=_catches(manager.gen.gi_code))
     leave = tracer.member(kind, "__exit__")
-    if isinstance(leave, FunctionType) and not is_opaque_module(leave.__module__ or ""):
+    if isinstance(leave, FunctionType) and not is_opaque_function(leave):
         return Context(tracer, manager, (BaseException,), swallows=_may_return_true(leave.__code__))
     return manager
 

@@ -115,6 +115,12 @@ def is_opaque_module(name: str) -> bool:
     return root in OPAQUE or (bool(config.opaque_modules) and root in config.opaque_modules.split(","))
 
 
+def is_opaque_function(f: FunctionType) -> bool:
+    """Whether a Python function is called as it stands. Where nobody said of which module it is, it is a user's."""
+    module = f.__module__
+    return module is not None and module != "builtins" and is_opaque_module(module)
+
+
 def is_container_class(kind: type) -> bool:
     """Whether instances are lists, dicts or sets of a class of their own."""
     return issubclass(kind, dict | list | set | deque) and kind.__flags__ & _MADE_BY_USERS != 0

@@ -8,7 +8,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing.leaves import is_opaque_module, is_plain_class
+from jitgraph.tracing.leaves import is_opaque_function, is_opaque_module, is_plain_class
 
 _get = object.__getattribute__
 #: Opaque modules with functions that answer anew, or do something, at each call.
@@ -93,7 +93,7 @@ def proxied(tracer: Any, x: Any) -> Any:
     if kind is Tensor or isinstance(x, type):
         return x
     if kind is FunctionType:
-        return x if is_opaque_module(x.__module__ or "") else Proxy(tracer, x)
+        return x if is_opaque_function(x) else Proxy(tracer, x)
     if kind is ModuleType:
         return x if is_opaque_module(x.__name__) and x.__name__ not in _WITH_EFFECTS else Proxy(tracer, x)
     if kind in (MethodType, BuiltinFunctionType) or is_plain_class(kind):  # `random.random`, `time.time` answer anew

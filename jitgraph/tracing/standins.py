@@ -22,7 +22,7 @@ from jitgraph.tracing import control_flow, effects, entrust, host, iteration, ki
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import Place
-from jitgraph.tracing.leaves import is_opaque_module
+from jitgraph.tracing.leaves import is_opaque_function, is_opaque_module
 from jitgraph.tracing.members import WRAPPERS
 from jitgraph.tracing.operators import Operators
 from jitgraph.tracing.outside import Outside
@@ -160,7 +160,7 @@ class Tracer(Operators):
         special = self._special(f, args, kwargs) if f.__dict__ else NotImplemented
         if special is not NotImplemented:
             return special
-        if is_opaque_module(f.__module__ or ""):
+        if is_opaque_function(f):
             return self._call_opaque(f, args, kwargs)
         known = self.mode.watching()[2]
         copy = self.converted(f)
@@ -326,7 +326,7 @@ class Tracer(Operators):
         """
         kind = type(x)
         if kind is FunctionType:
-            if not is_rewritten(x.__code__) and not is_opaque_module(x.__module__ or ""):
+            if not is_rewritten(x.__code__) and not is_opaque_function(x):
                 return self.converted(x)
         elif kind is MethodType and type(x.__func__) is FunctionType:
             return MethodType(self.callback(x.__func__), x.__self__)

@@ -1159,3 +1159,15 @@ def test_effects_without_source_are_not_frozen(name):
         np.testing.assert_array_equal(got, wanted)
     assert eager.bit_generator.state == compiled.bit_generator.state
     assert f.cache_info().compiles == 1
+
+
+def test_a_function_of_no_module_is_a_users():
+    """`exec` in a dict without `__name__` gives functions of "builtins"."""
+    space = {"np": np}
+    exec("def f(n):\n    return np.random.rand(n)\n", space)
+    assert space["f"].__module__ == "builtins"
+    np.random.seed(3)
+    wanted = [space["f"](3) for _ in range(3)]
+    np.random.seed(3)
+    f = jg.jit(space["f"])
+    np.testing.assert_array_equal([f(3) for _ in range(3)], wanted)
