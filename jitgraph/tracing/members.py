@@ -193,6 +193,32 @@ class Members:
                 self.regions.check_owner(owner, name)
             setattr(owner, name, value)
 
+    def del_attr(self, owner: Any, name: str) -> None:
+        """`del owner.name`.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        kind = type(owner)
+        deleter = getattr(self.member(kind, name), "fdel", None)
+        if deleter is not None:
+            self.call(deleter, owner)
+            return
+        deleter = None if isinstance(owner, type) else self.member(kind, "__delattr__")
+        hooked = isinstance(deleter, FunctionType) and not is_opaque_module(kind.__module__)
+        if hooked and (kind, name) not in self._setting:
+            self._setting.append((kind, name))
+            try:
+                self.call(deleter, owner, name)
+            finally:
+                self._setting.pop()
+            return
+        self.attr(owner, name)  # says so if there is none
+        if not self.outside.store_attribute(owner, name, MISSING):
+            if not isinstance(owner, type | FunctionType) and id(owner) not in self.outside.copied:
+                self.regions.check_owner(owner, name)
+            delattr(owner, name)
+
     def item(self, owner: Any, index: Any) -> Any:
         kind = type(owner)
         if self.mode.shown and (texts.is_marked(owner) or texts.is_marked(index)):

@@ -450,6 +450,8 @@ class _Rewriter(ast.NodeTransformer):
         for target in node.targets:
             if isinstance(target, ast.Subscript):
                 out.append(_expr(_call(target, "del_item", self.expr(target.value), self.index(target.slice))))
+            elif isinstance(target, ast.Attribute):
+                out.append(_expr(_call(target, "del_attr", self.expr(target.value), _text(target.attr, target))))
             else:
                 out.append(at(ast.Delete(targets=[target]), node))
         return out

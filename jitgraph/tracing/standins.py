@@ -340,6 +340,8 @@ class Tracer(Operators):
 
     def adopt(self, x: Any, name: str) -> Any:
         """What NumPy made while tracing, out of static values: arrays become values of the graph."""
+        if type(x) is Tensor:
+            return x
         if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
             return self.outside.constant(x, name)
         if type(x) in (tuple, list):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitgraph.tensor import Tensor
 from jitgraph.tracing import builtin_programs, effects, floating, iteration, numpy_python, ordering
-from jitgraph.tracing.hidden import MISSING
 from jitgraph.xp.core import NUMPY_TABLE
 
 if TYPE_CHECKING:
@@ -59,8 +58,7 @@ def _hasattr(tracer: Tracer, owner: Any, name: str) -> bool:
 
 
 def _delattr(tracer: Tracer, owner: Any, name: str) -> None:
-    if not tracer.outside.store_attribute(owner, name, MISSING):
-        delattr(owner, name)
+    tracer.del_attr(owner, name)
 
 
 def _getenv(tracer: Tracer, key: str, default: Any = None) -> Any:

@@ -1088,6 +1088,51 @@ def delattr_and_setattr(jit):
 
 
 @stories.add
+def del_of_an_attribute_that_comes_back(jit):
+    class A:
+        @property
+        def w(self):
+            return self._w
+
+        @w.deleter
+        def w(self):
+            del self._w
+
+    a = A()
+
+    @jit
+    def f(x):
+        y = x * a.w
+        del a.w
+        return y
+
+    for k in range(3):
+        a._w = k + 1.0
+        yield f(X), sorted(vars(a))
+
+
+@stories.add
+def del_of_an_attribute_that_is_missing(jit):
+    class A:
+        pass
+
+    a = A()
+
+    @jit
+    def f(x):
+        del a.w
+        return x
+
+    for _ in range(2):
+        try:
+            f(X)
+        except AttributeError:
+            yield "AttributeError"
+    a.w = 1
+    yield f(X), vars(a)
+
+
+@stories.add
 def del_items(jit):
     d = {"a": X, "b": Y}
 
