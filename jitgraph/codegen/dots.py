@@ -57,15 +57,17 @@ ORDERS: dict[str, DotOrder] = {
 
 def fma(x: float, y: float, z: float) -> float:
     """x * y + z, rounded once."""
-    if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+    if not (math.isfinite(x) and math.isfinite(y)):
         return x * y + z
+    if not math.isfinite(z):
+        return z  # the product itself, which may not fit a float, is finite
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     if exact == 0:
         return x * y + z  # the sign of zero is the same
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf  # `exact` itself fits no float
 
 
 def _rest(order: DotOrder, total: float, x: list[float], y: list[float]) -> float:

@@ -87,9 +87,10 @@ def view_of_written(op: Op, _b: Builder) -> Value | None:
     if written is None or written.attrs["map"] != op.attrs["map"] or not _injective(op.attrs["map"]):
         return None
     value = written.operands[0]
-    if value.type.shape == op.result.type.shape:
-        return value
-    return None
+    same = (
+        value.type.shape == op.result.type.shape and value.type.dtype == op.result.type.dtype
+    )  # down to the byte order
+    return value if same else None
 
 
 @RULES.rule("view")

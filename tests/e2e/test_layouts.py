@@ -244,3 +244,19 @@ def test_one_specialisation_for_each_layout():
     for layout in ("swapped", "unaligned", "swapped", "unaligned"):
         assert difference(f(LAYOUTS[layout](FLOATS)), jitted(LAYOUTS[layout](FLOATS))) == ""
     assert jitted.cache_info().misses == 2
+
+
+@pytest.mark.parametrize("dtype", [">f2", ">f4", ">i4", "<f4"])
+def test_an_element_read_behind_its_write_has_the_byte_order_of_a_scalar(dtype):
+    def f(x):
+        total = 1
+        for i in range(x.shape[0] - 1):
+            x[i, ...] += 1
+            total = np.prod(x, dtype=np.float64) + x[i]
+        return total
+
+    x, y = np.arange(1, 8).astype(dtype), np.arange(1, 8).astype(dtype)
+    wanted, got = f(x), jg.jit(f)(y)
+    assert type(got) is type(wanted)
+    assert got == wanted
+    np.testing.assert_array_equal(x, y)

@@ -466,3 +466,10 @@ def test_turns_with_products_run_over_lanes(name: str) -> None:
     function, arguments = PROGRAMS[name]
     text = hot_loops(function, *arguments(9))
     assert re.search(r"for j\w* in range\((i|k \+ 1), \w+\) vector \{(\n.*)?\n\s+reduce", text)
+
+
+def test_products_beyond_the_largest_number_are_infinite():
+    from jitgraph.codegen.dots import fma
+
+    assert [fma(1e200, 1e200, 1.0), fma(-1e200, 1e200, 1.0)] == [float("inf"), float("-inf")]
+    assert fma(1e200, 1e200, float("-inf")) == float("-inf")
