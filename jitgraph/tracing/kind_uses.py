@@ -56,7 +56,9 @@ def _changes(op: Op, value: Value, types: dict[Value, TensorType]) -> Sequence[t
         return [(r, types[value]) for x, r in zip(op.operands, _results(op.block), strict=False) if x is value]
     if op.name in ("for", "while"):
         bodies = [region.args for region in op.regions]
-        return [(a, types[value]) for args in bodies for x, a in zip(op.operands, args, strict=False) if x is value]
+        ends = list(op.results)  # without a turn they are what the loop begins with
+        same = [zip(op.operands, args, strict=False) for args in bodies] + [zip(op.operands, ends, strict=False)]
+        return [(a, types[value]) for pairs in same for x, a in pairs if x is value]
     if not op.defn.has(Trait.ELEMENTWISE) or op.name == "as_kind":
         return ()
     others = [v.type if v in types else _uncast(v) for v in op.operands]

@@ -18,6 +18,22 @@ H = G.astype(np.float16)
 LIMITS = (1e9, -1e9, 0.0)
 
 
+U = np.array([100, 2, 3], np.uint32)
+
+
+@cases.add((U, 5), (U[1:], 5), (U[1:], 0), (U[:1], 5))
+def a_number_that_only_an_inner_loop_makes_numpys(x, n):
+    """Python's 0 takes the dtype of what is added; NumPy's does not."""
+    s = 0
+    for r in x:
+        turns = 0
+        while turns < n and not np.any(x > 50):
+            s = np.multiply.reduce(s)
+            turns += 1
+        s = s + r
+    return s
+
+
 @cases.add(*((F, G, c) for c in LIMITS), (D, G, 0.0), (F, H, 0.0))
 def function(y, b, c):
     for j in range(len(y)):
