@@ -51,18 +51,23 @@ def walk(body: list[Stmt]) -> Iterator[Stmt]:
             yield from walk(inner)
 
 
+def buffers_of(stmt: Stmt) -> Iterator[Buffer]:
+    """The buffers that a statement itself reads or writes."""
+    if isinstance(stmt, (Load, Store)):
+        yield stmt.buffer
+    elif isinstance(stmt, CallKernel):
+        yield from stmt.buffers
+    elif isinstance(stmt, Library):
+        yield from (a.buffer for a in stmt.args if isinstance(a, Address))
+    elif isinstance(stmt, Host):
+        yield from (b for b in (*stmt.inputs, *stmt.outputs) if isinstance(b, Buffer))
+    elif isinstance(stmt, Swap):
+        yield from (stmt.a, stmt.b)
+
+
 def names_of(stmt: Stmt) -> Iterator[str]:
     """Names of the buffers that a statement itself reads or writes."""
-    if isinstance(stmt, (Load, Store)):
-        yield stmt.buffer.name
-    elif isinstance(stmt, CallKernel):
-        yield from (b.name for b in stmt.buffers)
-    elif isinstance(stmt, Library):
-        yield from (a.buffer.name for a in stmt.args if isinstance(a, Address))
-    elif isinstance(stmt, Host):
-        yield from (b.name for b in (*stmt.inputs, *stmt.outputs) if isinstance(b, Buffer))
-    elif isinstance(stmt, Swap):
-        yield from (stmt.a.name, stmt.b.name)
+    yield from (b.name for b in buffers_of(stmt))
 
 
 @dataclass(slots=True)

@@ -6,21 +6,16 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from jitgraph.codegen.loops import (
-    Address,
     Alloc,
     Buffer,
-    CallKernel,
     For,
     Free,
-    Host,
-    Library,
     Load,
     Reduce,
     Stmt,
     Store,
-    Swap,
 )
-from jitgraph.codegen.loops_walk import bodies, walk
+from jitgraph.codegen.loops_walk import bodies, names_of, walk
 from jitgraph.ir.dims import DimLike, Facts, split_linear, symbols
 from jitgraph.schedule.simplify import index_bounds
 
@@ -71,14 +66,8 @@ def touched(s: Stmt) -> Iterator[str]:
     """Names of the buffers that a statement itself may read or write in a way that has no single place."""
     if isinstance(s, (Alloc, Free)):
         yield s.buffer.name
-    elif isinstance(s, Swap):
-        yield from (s.a.name, s.b.name)
-    elif isinstance(s, CallKernel):
-        yield from (b.name for b in s.buffers)
-    elif isinstance(s, Library):
-        yield from (x.buffer.name for x in s.args if isinstance(x, Address))
-    elif isinstance(s, Host):
-        yield from (x.name for x in (*s.inputs, *s.outputs) if isinstance(x, Buffer))
+    elif not isinstance(s, (Load, Store)):
+        yield from names_of(s)
 
 
 def accesses(body: list[Stmt], facts: Facts) -> Iterator[Load | Store]:

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitgraph.codegen.loops import (
-    Address,
     Alloc,
     Buffer,
     CallKernel,
     Free,
     Function,
-    Library,
-    Load,
     Stmt,
-    Store,
-    Swap,
     Var,
 )
-from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.loops_walk import buffers_of, walk
 from jitgraph.codegen.lower_views import free_symbols
 from jitgraph.ir.dims import symbol
 from jitgraph.schedule.statements import assigned_in, read
@@ -31,16 +26,7 @@ def outlined(name: str, body: list[Stmt], origin: Sequence[str] = ()) -> tuple[F
     own = assigned_in(body)
     local = {s.buffer.name for s in walk(body) if isinstance(s, Alloc)}
     for s in walk(body):
-        found: list[Buffer] = []
-        if isinstance(s, (Load, Store, Free)):
-            found = [s.buffer]
-        elif isinstance(s, CallKernel):
-            found = list(s.buffers)
-        elif isinstance(s, Swap):
-            found = [s.a, s.b]
-        elif isinstance(s, Library):
-            found = [x.buffer for x in s.args if isinstance(x, Address)]
-        for b in found:
+        for b in [s.buffer] if isinstance(s, Free) else buffers_of(s):
             if b.name not in local:
                 buffers.setdefault(b.name, b)
         scalars.update((x.name, x) for x in read(s) if isinstance(x, Var) and x.name not in own)
