@@ -177,21 +177,11 @@ class Members:
         if isinstance(setter, FunctionType):
             self.call(setter, found, owner, value)
             return
-        setter = None if isinstance(owner, type) else self.member(kind, "__setattr__")
-        hooked = isinstance(setter, FunctionType) and not is_opaque_module(kind.__module__)
-        if hooked and (kind, name) not in self._setting and not _is_frozen_dataclass(kind):
-            self._setting.append((kind, name))
-            try:
-                self.call(setter, owner, name, value)
-            finally:
-                self._setting.pop()
-            return
-        if not self.outside.store_attribute(owner, name, value):
-            if self.regions.opened and isinstance(owner, type | FunctionType):
-                self.regions.fail_change(f"the attribute {name} of {owner.__name__}")
-            if not isinstance(owner, type | FunctionType) and id(owner) not in self.outside.copied:
-                self.regions.check_owner(owner, name)
-            setattr(owner, name, value)
+        hook = self._hook(owner, "__setattr__", name)
+        if hook is not None and not _is_frozen_dataclass(kind):
+            self._call_hook(hook, owner, name, value)
+        else:
+            self._put_attr(owner, name, value)
 
     def del_attr(self, owner: Any, name: str) -> None:
         """`del owner.name`.
@@ -204,20 +194,40 @@ class Members:
         if deleter is not None:
             self.call(deleter, owner)
             return
-        deleter = None if isinstance(owner, type) else self.member(kind, "__delattr__")
-        hooked = isinstance(deleter, FunctionType) and not is_opaque_module(kind.__module__)
-        if hooked and (kind, name) not in self._setting:
-            self._setting.append((kind, name))
-            try:
-                self.call(deleter, owner, name)
-            finally:
-                self._setting.pop()
+        hook = self._hook(owner, "__delattr__", name)
+        if hook is not None:
+            self._call_hook(hook, owner, name)
             return
         self.attr(owner, name)  # says so if there is none
-        if not self.outside.store_attribute(owner, name, MISSING):
-            if not isinstance(owner, type | FunctionType) and id(owner) not in self.outside.copied:
-                self.regions.check_owner(owner, name)
+        self._put_attr(owner, name, MISSING)
+
+    def _hook(self, owner: Any, method: str, name: str) -> FunctionType | None:
+        """The `__setattr__` or `__delattr__` of a user's class; None while it runs for this attribute, too."""
+        kind = type(owner)
+        found = None if isinstance(owner, type) else self.member(kind, method)
+        if not isinstance(found, FunctionType) or is_opaque_module(kind.__module__) or (kind, name) in self._setting:
+            return None
+        return found
+
+    def _call_hook(self, hook: FunctionType, owner: Any, name: str, *value: Any) -> None:
+        self._setting.append((type(owner), name))
+        try:
+            self.call(hook, owner, name, *value)
+        finally:
+            self._setting.pop()
+
+    def _put_attr(self, owner: Any, name: str, value: Any) -> None:
+        """Store an attribute, or delete it (MISSING): noted for each call, or done now to what the trace made."""
+        if self.outside.store_attribute(owner, name, value):
+            return
+        if self.regions.opened and isinstance(owner, type | FunctionType):
+            self.regions.fail_change(f"the attribute {name} of {owner.__name__}")
+        if not isinstance(owner, type | FunctionType) and id(owner) not in self.outside.copied:
+            self.regions.check_owner(owner, name)
+        if value is MISSING:
             delattr(owner, name)
+        else:
+            setattr(owner, name, value)
 
     def item(self, owner: Any, index: Any) -> Any:
         kind = type(owner)
