@@ -109,6 +109,9 @@ def assembly_of(text: str, target: Target | None = None, *, opt: int = 2) -> str
 class Library:
     """Object code linked into this process, as long as somebody holds it.
 
+    It is hidden from the cycle collector, which runs the finalisers of all objects in a cycle, in any order, before it
+    takes one apart: the code would go while another finaliser may still call it. It is in no cycle itself.
+
     Attributes:
         addresses: of the exported functions.
     """
@@ -119,6 +122,7 @@ class Library:
         self._jit = jit
         self._tracker = tracker
         self.addresses = {name: int(tracker[name]) for name in names}
+        ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(self))
 
     def __del__(self) -> None:
         """LLVM takes the memory back: of the library first, of the linker if this was its last one."""

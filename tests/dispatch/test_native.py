@@ -427,6 +427,29 @@ def test_a_finaliser_of_the_cycle_may_still_call_it():
         same(r, X + 1)
 
 
+def test_code_stays_while_finalisers_of_a_cycle_run():
+    """Code that nobody else has linked; the function outlives the collection of the cycle, and is called once more."""
+    saved = []
+
+    class Last:
+        def __init__(self, f):
+            self.f = f
+
+        def __del__(self):
+            saved.append(self.f)
+            same(self.f(X), X * 17.0625 - 3.5)
+
+    f = jg.jit(lambda x: x * 17.0625 - 3.5)
+    for _ in range(3):
+        f(X)
+    f.last = Last(f)
+    del f
+    gc.collect()
+    (f,) = saved
+    for _ in range(3):
+        same(f(X), X * 17.0625 - 3.5)
+
+
 def test_a_call_may_clear_the_cache_that_serves_it():
     @jg.host(result=np.float64(0))
     def rude(x):
