@@ -58,7 +58,9 @@ def vectorcall_address(block_offset: int) -> int:
 def is_due(block_offset: int) -> bool:
     """Whether to use the code from now on; it is compiled only for processes that make many calls."""
     global _waited
-    if not _waited and (vectorcall_address.cache_info().currsize or prebuilt.is_stored(_NAME, _made_of(block_offset))):
+    if vectorcall_address.cache_info().currsize:
+        return True
+    if not _waited and prebuilt.is_stored(_NAME, _made_of(block_offset)):
         _waited = _PATIENCE
     _waited += 1
     return _waited > _PATIENCE
