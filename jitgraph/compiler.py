@@ -166,13 +166,13 @@ class Compiled(NamedTuple):
     Attributes:
         source: from this process, from the disk cache, or newly made.
         times_ms: of each stage, in the order in which they ran.
-        not_on_disk: if newly made, what the nearest entry of the disk cache differs in.
+        not_on_disk: says, if newly made, what the nearest entry of the disk cache differs in.
     """
 
     executable: Executable
     source: Literal["memory", "disk", "compiled"]
     times_ms: dict[str, float]
-    not_on_disk: str = ""
+    not_on_disk: Callable[[], str] = str
 
     @property
     def deoptimise(self) -> type[Exception]:
@@ -213,7 +213,7 @@ def compile_graph(graph: Graph) -> Compiled:
     with _codes_lock:
         known = _codes.get(key)
     source: Literal["memory", "disk", "compiled"] = "memory"
-    missed = ""
+    missed: Callable[[], str] = str
     if known is None and not config.dump:
         entry = disk.load(key, graph.name)
         if entry is not None:
@@ -241,14 +241,14 @@ def compile_graph(graph: Graph) -> Compiled:
     return Compiled(executable, source, times, missed)
 
 
-def _why_not_on_disk(key: str, name: str, made_of: Parts, text: str) -> str:
+def _why_not_on_disk(key: str, name: str, made_of: Parts, text: str) -> Callable[[], str]:
     if not config.cache:
-        return "the disk cache is switched off"
+        return lambda: "the disk cache is switched off"
     if config.dump:
-        return "dumps are asked for, which only compiling makes"
-    from jitgraph.cache.nearest import difference
+        return lambda: "dumps are asked for, which only compiling makes"
+    from jitgraph.cache.nearest import difference_from_now
 
-    return difference(key, name, made_of, text)
+    return difference_from_now(key, name, made_of, text)
 
 
 def _generate(graph: Graph, target: Target, times: dict[str, float]) -> tuple[bytes, dict[str, Any]]:

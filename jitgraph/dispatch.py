@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -242,14 +242,17 @@ class Dispatcher:
             nearest, reasons = why_missed(self.cache, self.spec, key, leaves, (args, kwargs), path)
         made = self._specialise(key, args, kwargs, path)
         self.cache.add(key, made)
+        head = (self.name, key_text(key[1]), nearest, reasons)
+        told: Callable[[], Miss]
         if isinstance(made, Plain):
-            miss = Miss(self.name, key_text(key[1]), nearest, reasons, "python", made.reason, {})
+            told = partial(Miss, *head, "python", made.reason, {})
         else:
-            code = made.compiled
-            miss = Miss(self.name, key_text(key[1]), nearest, reasons, code.source, code.not_on_disk, made.times_ms)
-        self.cache.last.append(miss)
+            code = made.compiled  # of which only what is told is kept: it goes with the specialisation
+            told = cache(partial(_compiled_miss, (*head, code.source), code.not_on_disk, made.times_ms))
+
+        self.cache.last.append(told)
         if "miss" in config.log:
-            sys.stderr.write("".join([f"jitgraph: {line}\n" for line in str(miss).splitlines()]))
+            sys.stderr.write("".join([f"jitgraph: {line}\n" for line in str(told()).splitlines()]))
         return made
 
     def _specialise(self, key: Any, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()) -> Specialisation | Plain:
@@ -332,10 +335,16 @@ class Dispatcher:
 
     def explain_misses(self) -> Misses:
         """See `JitFunction.explain_misses`."""
-        return Misses(self.cache.last)
+        return Misses(told() for told in self.cache.last)
 
     def signatures(self) -> list[str]:
         return [key_text(key[1]) for key, _ in self.cache.all()]
+
+
+def _compiled_miss(
+    head: tuple[str, str, str, tuple[str, ...], str], not_on_disk: Callable[[], str], times_ms: dict[str, float]
+) -> Miss:
+    return Miss(*head, not_on_disk(), times_ms)
 
 
 def _examples(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:

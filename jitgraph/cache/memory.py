@@ -90,8 +90,8 @@ class Specialisations(Generic[T]):
         #: Called after `clear`.
         self.cleared: Callable[[], None] | None = None
         self.hits = self.misses = self.compiles = self.disk_hits = 0
-        #: The last misses, for people.
-        self.last: deque[Miss] = deque(maxlen=_MISSES)
+        #: Tell of the last misses, for people; what they look up on disk is looked up when asked.
+        self.last: deque[Callable[[], Miss]] = deque(maxlen=_MISSES)
 
     def get(self, key: Hashable) -> tuple[T, ...]:
         """The specialisations of `key`, in the order to try them."""

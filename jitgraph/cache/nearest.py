@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from posixpath import commonprefix
 
 from jitgraph.cache import disk
@@ -18,11 +20,19 @@ def difference(key: str, name: str, made_of: Parts, text: str) -> str:
         key: of the graph, which may be stored by now.
         text: the graph's canonical text.
     """
+    return difference_from_now(key, name, made_of, text)()
+
+
+def difference_from_now(key: str, name: str, made_of: Parts, text: str) -> Callable[[], str]:
+    """`difference` to the entries that are there now; they are read when somebody asks."""
     if disk.folder() is None:
-        return "there is no home for a disk cache (set JITGRAPH_CACHE_DIR)"
-    kept = disk.text_kept(text)
+        return lambda: "there is no home for a disk cache (set JITGRAPH_CACHE_DIR)"
+    return partial(_difference, disk.of_function(name), key, name, made_of, disk.text_kept(text))
+
+
+def _difference(files: Sequence[disk.File], key: str, name: str, made_of: Parts, kept: str) -> str:
     best: tuple[tuple[int, int], str] | None = None
-    for file in disk.of_function(name):
+    for file in files:
         found = disk.about(file) if file.key != key else None
         if found is None:
             continue
