@@ -6,12 +6,13 @@ That needs a proof from the indices alone: each element of the old buffer is rea
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from jitgraph.codegen.loops import Bind, Buffer, CallKernel, For, Function, If, Load, Reduce, Stmt, Store, While
 from jitgraph.codegen.loops_walk import names_of, walk
 from jitgraph.ir.dims import DimLike, as_symbol, parts_of, split_linear, substitute, symbol, symbols
-from jitgraph.records import dataclass
+from jitgraph.records import dataclass, field
 
 #: Pairs of a load and a store beyond so many are not compared.
 _PAIRS = 4096
@@ -26,7 +27,7 @@ def begins_in_place(stmt: Stmt, old: str, new: str, kernels: Mapping[str, Functi
     in front of the outermost loop around the store. Of a call in pieces, equal indices have to mean the same piece.
     """
     found = _Accesses(kernels)
-    found.visit([stmt], {old}, {new}, {}, (), ())
+    found.visit([stmt], _Where({old}, {new}))
     if not found.sound or len(found.loads) * len(found.stores) > _PAIRS:
         return False
     return all(found.before(load, store) for load in found.loads for store in found.stores)
@@ -36,7 +37,7 @@ def is_copy(stmt: Stmt, old: str, new: str, kernels: Mapping[str, Function]) -> 
     """Whether `stmt` does nothing but store elements of `old` at the same places of `new`."""
     body: Sequence[Stmt] = kernels[stmt.name].body if isinstance(stmt, CallKernel) else [stmt]
     found = _Accesses(kernels)
-    found.visit([stmt], {old}, {new}, {}, (), ())
+    found.visit([stmt], _Where({old}, {new}))
     if not found.sound or len(found.loads) != 1 or len(found.stores) != 1:
         return False
     inside = [s for s in walk(list(body)) if not isinstance(s, For)]
@@ -70,11 +71,11 @@ def is_overwritten_by(stmt: Stmt, buffer: Buffer, kernels: Mapping[str, Function
     There has to be one store, whose indices are the indices of the loops around it, over all of the shape.
     """
     found = _Accesses(kernels)
-    found.visit([stmt], {buffer.name}, set(), {}, (), ())
+    found.visit([stmt], _Where({buffer.name}, set()))
     if found.loads:
         return False
     found = _Accesses(kernels)
-    found.visit([stmt], (), {buffer.name}, {}, (), ())
+    found.visit([stmt], _Where((), {buffer.name}))
     if not found.sound or len(found.stores) != 1 or not _dense(buffer):
         return False
     (store,) = found.stores
@@ -130,6 +131,29 @@ class _Access:
 _Env: TypeAlias = Mapping[str, DimLike]
 
 
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Where a body stands.
+
+    Attributes:
+        old, new: what the buffers are called here.
+        env: what symbols of this function are.
+        loops, split: around it, see `_Access`.
+        bounds: symbols of the range of the innermost call in pieces.
+    """
+
+    old: Collection[str]
+    new: Collection[str]
+    env: _Env = field(default_factory=dict)
+    loops: tuple[_Loop, ...] = ()
+    split: tuple[CallKernel, ...] = ()
+    bounds: tuple[str, ...] = ()
+
+    def names(self, name: str) -> bool:
+        """Whether it is the name of one of the buffers."""
+        return name in self.old or name in self.new
+
+
 class _Accesses:
     """What a statement does to two buffers.
 
@@ -149,94 +173,68 @@ class _Accesses:
         self.at = 0
         self.conditions = 0
 
-    def visit(
-        self,
-        body: Sequence[Stmt],
-        old: Collection[str],
-        new: Collection[str],
-        env: _Env,
-        loops: tuple[_Loop, ...],
-        split: tuple[CallKernel, ...],
-        bounds: tuple[str, ...] = (),
-    ) -> None:
-        """Note the accesses of a body.
-
-        Args:
-            old, new: what the buffers are called here.
-            env: what symbols of this function are.
-            bounds: symbols of the range of the innermost call in pieces.
-        """
+    def visit(self, body: Sequence[Stmt], where: _Where) -> None:
+        """Note the accesses of a body."""
         for s in body:
             self.at += 1
             if isinstance(s, (Load, Store)):
-                self.access(s, old, new, env, loops, split)
+                self.access(s, where)
             elif isinstance(s, (For, Reduce)):
                 self.sound &= not (isinstance(s, For) and s.role == "append")
-                loop = self.loop(s, env, split, bounds)
-                inner = {**env, s.symbol: symbol(loop.symbol)}
+                loop = self.loop(s, where)
+                inner = replace(where, env={**where.env, s.symbol: symbol(loop.symbol)}, loops=(*where.loops, loop))
                 ends = isinstance(s, For) and s.going is not None
                 self.conditions += ends
-                self.visit(s.body, old, new, inner, (*loops, loop), split, bounds)
+                self.visit(s.body, inner)
                 self.conditions -= ends
             elif isinstance(s, If):
                 self.conditions += 1
-                self.visit(s.then, old, new, env, loops, split, bounds)
-                self.visit(s.otherwise, old, new, env, loops, split, bounds)
+                self.visit(s.then, where)
+                self.visit(s.otherwise, where)
                 self.conditions -= 1
             elif isinstance(s, While):
-                self.sound &= not any(name in old or name in new for x in walk([s]) for name in names_of(x))
+                self.sound &= not any(where.names(name) for x in walk([s]) for name in names_of(x))
                 self.moving.update(x.symbol for x in walk([s]) if isinstance(x, (For, Reduce, Bind)))
             elif isinstance(s, Bind):
                 self.moving.add(s.symbol)
-            elif isinstance(s, CallKernel) and any(b.name in old or b.name in new for b in s.buffers):
-                self.call(s, old, new, env, loops, split)
+            elif isinstance(s, CallKernel) and any(where.names(b.name) for b in s.buffers):
+                self.call(s, where)
             else:
-                self.sound &= not any(name in old or name in new for name in names_of(s))
+                self.sound &= not any(map(where.names, names_of(s)))
 
-    def access(
-        self,
-        s: Load | Store,
-        old: Collection[str],
-        new: Collection[str],
-        env: _Env,
-        loops: tuple[_Loop, ...],
-        split: tuple[CallKernel, ...],
-    ) -> None:
+    def access(self, s: Load | Store, where: _Where) -> None:
         b = s.buffer
-        if isinstance(s, Store) and b.name in old:
+        if isinstance(s, Store) and b.name in where.old:
             self.sound = False
-        elif b.name in (old if isinstance(s, Load) else new):
-            shape, strides, index = (tuple(substitute(d, env) for d in ds) for ds in (b.shape, b.strides, s.index))
-            found = _Access(Buffer("", b.dtype, shape, strides), index, loops, split, self.at, self.conditions > 0)
+        elif b.name in (where.old if isinstance(s, Load) else where.new):
+            shape, strides, index = (
+                tuple(substitute(d, where.env) for d in ds) for ds in (b.shape, b.strides, s.index)
+            )
+            found = _Access(
+                Buffer("", b.dtype, shape, strides), index, where.loops, where.split, self.at, self.conditions > 0
+            )
             (self.loads if isinstance(s, Load) else self.stores).append(found)
 
-    def loop(self, s: For | Reduce, env: _Env, split: tuple[CallKernel, ...], bounds: tuple[str, ...]) -> _Loop:
+    def loop(self, s: For | Reduce, where: _Where) -> _Loop:
         name = f"{s.symbol}.{self.at}"
         self.moving.add(name)
         if isinstance(s, Reduce):
-            return _Loop(name, 0, substitute(s.extent, env), 1, None)
-        pieces = bool(bounds) and (s.lower, s.upper) == tuple(map(symbol, bounds))
-        lower, upper, step = (substitute(d, env) for d in (s.lower, s.upper, s.step))
-        return _Loop(name, lower, upper, step, split[-1] if pieces else None)
+            return _Loop(name, 0, substitute(s.extent, where.env), 1, None)
+        pieces = bool(where.bounds) and (s.lower, s.upper) == tuple(map(symbol, where.bounds))
+        lower, upper, step = (substitute(d, where.env) for d in (s.lower, s.upper, s.step))
+        return _Loop(name, lower, upper, step, where.split[-1] if pieces else None)
 
-    def call(
-        self,
-        s: CallKernel,
-        old: Collection[str],
-        new: Collection[str],
-        env: _Env,
-        loops: tuple[_Loop, ...],
-        split: tuple[CallKernel, ...],
-    ) -> None:
+    def call(self, s: CallKernel, where: _Where) -> None:
         k = self.kernels[s.name]
         names = list(zip(s.buffers, k.buffers, strict=True))
-        olds, news = ({inner.name for outer, inner in names if outer.name in outside} for outside in (old, new))
-        inside = {name: substitute(d, env) for name, d in zip(k.symbols, s.symbols, strict=True)}
-        bounds: tuple[str, ...] = ()
+        olds, news = (
+            {inner.name for outer, inner in names if outer.name in outside} for outside in (where.old, where.new)
+        )
+        inside = {name: substitute(d, where.env) for name, d in zip(k.symbols, s.symbols, strict=True)}
+        inner = _Where(olds, news, inside, where.loops, where.split)
         if s.split is not None:
-            split = (*split, s)
-            bounds = tuple(k.symbols[-2:])
-        self.visit(k.body, olds, news, inside, loops, split, bounds)
+            inner = replace(inner, split=(*where.split, s), bounds=tuple(k.symbols[-2:]))
+        self.visit(k.body, inner)
 
     # --- proofs -------------------------------------------------------------------------------------------------------
 
