@@ -9,28 +9,16 @@ import argparse
 import gc
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import jitgraph as jg
+from tests.dispatch.samples import Pair, Slotted
 
 FACTOR = 2.0
 WEIGHTS = np.ones(6)
-
-
-@dataclass
-class Pair:
-    w: Any
-    b: Any
-
-
-@dataclass(slots=True)
-class Slotted:
-    w: Any
-    b: Any
 
 
 class Layer:

@@ -7,7 +7,6 @@ import gc
 import sys
 import threading
 import weakref
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,23 +14,12 @@ import pytest
 
 import jitgraph as jg
 from jitgraph.config import config
+from tests.dispatch.samples import Pair, Slotted
 from tests.dispatch.test_arguments import same
 
 X = np.arange(5.0)
 FACTOR = 2.0
 WEIGHTS = np.ones(5)
-
-
-@dataclass
-class Pair:
-    w: Any
-    b: Any
-
-
-@dataclass(slots=True)
-class Slotted:
-    w: Any
-    b: Any
 
 
 class Named(NamedTuple):
