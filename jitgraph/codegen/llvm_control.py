@@ -14,6 +14,7 @@ from jitgraph.abi import CONTEXT_ERROR_SITE, CONTEXT_ERROR_VALUES, Status
 from jitgraph.codegen.assembler import COLD, FLOAT_BITS, HOT, V
 from jitgraph.codegen.llvm_function import CONTEXT, I64, TYPES, FunctionEmitter, Level
 from jitgraph.codegen.llvm_poll import poll
+from jitgraph.codegen.llvm_prefetch import prefetch_next
 from jitgraph.codegen.llvm_streams import begin_streaming, may_stream, stores_aligned
 from jitgraph.codegen.llvm_windows import windows_of
 from jitgraph.codegen.loops import (
@@ -425,6 +426,8 @@ def _serial_for(f: FunctionEmitter, s: For) -> None:
         f.values[c.inner.name] = inner
     f.hoist_loads = None
     f.chain = level.chain = [{}]
+    if f.lanes > 1:
+        prefetch_next(f, s, at, lower)
     f.statements(s.body)
     poll(f, s.body)
     nexts = [_carried_value(f, c, c.next) for c in s.carried]

@@ -379,6 +379,10 @@ def _created(low: Lowering, op: Op) -> None:
         low.places[op.result] = Evaluator(low, low.frame, {}).at(op.result, ())
 
 
+def _empty(low: Lowering, op: Op) -> None:
+    low.places[op.result] = low.destination(op.result)
+
+
 def _bind(low: Lowering, op: Op) -> None:
     low.frame.body.append(Bind(op.attrs["symbol"], low.scalar(op.operands[0])))
 
@@ -411,6 +415,7 @@ _HANDLERS: dict[str, Callable[[Lowering, Op], None]] = {
     "constant": _nothing,
     "dim": _nothing,
     "full": _created,
+    "empty": _empty,
     "iota": _nothing,
     "bind": _bind,
     "return": _return,

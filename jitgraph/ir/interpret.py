@@ -244,6 +244,10 @@ def _full(run: Evaluation, op: Op) -> Sequence[Any]:
     return [as_kind(filled, t)]
 
 
+def _empty(run: Evaluation, op: Op) -> Sequence[Any]:
+    return [np.zeros(run.resolved(op.attrs["shape"]), op.attrs["dtype"])]
+
+
 def _for(run: Evaluation, op: Op) -> Sequence[Any]:
     carried = run.operands(op)
     bounds = range(run.size(op.attrs["lower"]), run.size(op.attrs["upper"]), run.size(op.attrs["step"]))
@@ -317,6 +321,7 @@ _STEPS: dict[str, Callable[[Evaluation, Op], Sequence[Any]]] = {
     "reshape": _reshape,
     "write": _write,
     "full": _full,
+    "empty": _empty,
     "for": _for,
     "while": _while,
     "cond": _cond,

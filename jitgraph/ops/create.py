@@ -80,8 +80,27 @@ define(
     _full_infer,
     lambda v, shape, dtype, order="C": np.full(shape, v, dtype, order),
     vjp=_full_vjp,
-    numpy=(np.full, np.zeros, np.ones, np.empty, np.full_like, np.zeros_like, np.ones_like, np.empty_like),
+    numpy=(np.full, np.zeros, np.ones, np.full_like, np.zeros_like, np.ones_like),
     linear=True,
+)
+
+
+def _empty_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    shape: Shape = attrs["shape"]
+    require_supported("empty", (attrs["dtype"],))
+    axes = range(len(shape) - 1, -1, -1) if attrs.get("order", "C") == "F" else range(len(shape))
+    return Signature((), (TensorType(attrs["dtype"], shape, "array", fresh_layout(axes, shape)),))
+
+
+define(
+    "empty",
+    "An array that holds what its memory held: nothing is stored. Read twice, an element is the same.",
+    _empty_infer,
+    lambda shape, dtype, order="C": np.zeros(shape, dtype, order),
+    vjp=lambda b, ct, y, *, shape, dtype, order="C": (),
+    traits=frozenset({Trait.PURE, Trait.OPAQUE}),
+    numpy=(np.empty, np.empty_like),
+    arity=0,
 )
 
 

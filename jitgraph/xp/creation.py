@@ -89,6 +89,15 @@ def full_of(mode: Mode, value: Any, shape: Shape, dtype: np.dtype, order: str = 
     )
 
 
+def empty_of(mode: Mode, shape: Shape, dtype: np.dtype, order: str = "C") -> Tensor:
+    """An array of no value in particular in `mode`: of zeros, but where it is compiled."""
+    order = memory_order(order)
+    if mode.name != "trace" or not shape or order not in ("C", "F"):
+        return full_of(mode, 0, shape, dtype, order)
+    attrs = {"shape": shape, "dtype": dtype, **({"order": "F"} if order == "F" and len(shape) > 1 else {})}
+    return wrap(mode, mode.apply(R("empty"), [], attrs)[0])
+
+
 @numpy_function(np.zeros, creates=True)
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     return full_of(_mode(shape), 0, shape_of(shape), _dtype(dtype, "zeros"), order)
@@ -101,8 +110,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
 
 @numpy_function(np.empty, creates=True)
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
-    """Zeros: uninitialised memory would make results depend on chance."""
-    return full_of(_mode(shape), 0, shape_of(shape), _dtype(dtype, "empty"), order)
+    return empty_of(_mode(shape), shape_of(shape), _dtype(dtype, "empty"), order)
 
 
 @numpy_function(np.ndarray, creates=True)
@@ -118,7 +126,7 @@ def ndarray(
                 "use views and reshapes of an array, or np.empty.",
             )
         return np.ndarray(shape, dtype, buffer, offset, strides, order)  # type: ignore[arg-type]
-    return full_of(mode, 0, shape_of(shape), _dtype(dtype, "ndarray"), order or "C")
+    return empty_of(mode, shape_of(shape), _dtype(dtype, "ndarray"), order or "C")
 
 
 @numpy_function(np.full, creates=True)
@@ -132,19 +140,24 @@ def full(
 
 
 def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> Tensor:
+    """An array as `a`, of the `value`; None: of no value in particular."""
     t = tensor(a).type
     mode, order = _mode(a, shape), memory_order(order)
     sizes = t.shape if shape is None else shape_of(shape)
     wanted = _dtype(dtype, what, t.dtype)
     axes = t.layout.order
+
+    def made_of(shape: Shape, order: str) -> Tensor:
+        return empty_of(mode, shape, wanted, order) if value is None else full_of(mode, value, shape, wanted, order)
+
     if order == "K" and len(sizes) == t.ndim and list(axes) not in (sorted(axes), sorted(axes, reverse=True)):
         from jitgraph.xp.shape import transpose
 
-        made = full_of(mode, value, tuple(sizes[k] for k in axes), wanted, "C")
+        made = made_of(tuple(sizes[k] for k in axes), "C")
         return transpose(made, [axes.index(k) for k in range(t.ndim)])  # type: ignore[no-any-return]
     turned = list(axes) == sorted(axes, reverse=True) and t.ndim > 1 and not t.layout.is_c
     fortran = {"K": turned, "A": t.layout.is_f and not t.layout.is_c}.get(order, order == "F")
-    return full_of(mode, value, sizes, wanted, "F" if fortran and len(sizes) == t.ndim else "C")
+    return made_of(sizes, "F" if fortran and len(sizes) == t.ndim else "C")
 
 
 @numpy_function(np.zeros_like, views=True, creates=True)
@@ -165,7 +178,7 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
-    return _like(prototype, 0, dtype, order, shape, "empty_like")
+    return _like(prototype, None, dtype, order, shape, "empty_like")
 
 
 @numpy_function(np.full_like, views=True, creates=True)
