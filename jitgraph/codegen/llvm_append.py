@@ -9,8 +9,8 @@ condition fails the store goes to memory that nobody reads.
 from __future__ import annotations
 
 from jitgraph.codegen.assembler import V, intrinsic_suffix
-from jitgraph.codegen.llvm_control import VectorBody, lanes_for, tail_mask
 from jitgraph.codegen.llvm_function import I64, FunctionEmitter
+from jitgraph.codegen.llvm_vector import VectorBody, lanes_for, tail_mask
 from jitgraph.codegen.loops import Bind, Check, DimValue, For, If, Let, Load, Stmt, Store
 from jitgraph.codegen.loops_walk import Summary, summarize
 from jitgraph.ir.dims import split_linear, symbols

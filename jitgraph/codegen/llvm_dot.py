@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from jitgraph.codegen.assembler import V
 from jitgraph.codegen.dots import ORDERS, DotOrder
-from jitgraph.codegen.llvm_control import VectorBody
 from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Level
+from jitgraph.codegen.llvm_vector import VectorBody
 from jitgraph.codegen.loops import Part, Reduce, Stmt
 from jitgraph.codegen.loops_walk import summarize
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from jitgraph.codegen.assembler import V
-from jitgraph.codegen.llvm_control import VectorBody, tail_mask
 from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Level
+from jitgraph.codegen.llvm_vector import VectorBody, tail_mask
 from jitgraph.codegen.loops import Part, Reduce, Stmt
 from jitgraph.codegen.loops_walk import summarize
 

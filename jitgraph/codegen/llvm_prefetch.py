@@ -4,11 +4,11 @@
         for k in range(q): ... a[i, k] ...      and a hint for a[i + lanes, ...]
 
 Each lane walks along a row of its own, so that a loop has as many streams as lanes times arrays, each of a few cache
-lines only: the machine's own prefetcher, which follows a few long streams, sees none of them. A hint never faults, so it
-may point past the end. A recurrence along rows of 100 elements, in arrays of 3 MB, becomes twice as quick.
+lines only: the machine's own prefetcher, which follows a few long streams, sees none of them. A hint never faults, so
+it may point past the end. A recurrence along rows of 100 elements, in arrays of 3 MB, becomes twice as quick.
 
-Where rows lie next to one another the next lanes' elements are one piece of memory, which is asked for line by line from
-its begin. Elsewhere turn t asks for line t // 8 of an eighth of the lanes (of 8 bytes each).
+Where rows lie next to one another the next lanes' elements are one piece of memory, which is asked for line by line
+from its begin. Elsewhere turn t asks for line t // 8 of an eighth of the lanes (of 8 bytes each).
 """
 
 from __future__ import annotations

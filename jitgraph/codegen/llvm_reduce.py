@@ -9,11 +9,11 @@ import numpy as np
 
 from jitgraph.codegen.assembler import V
 from jitgraph.codegen.dots import ORDERS
-from jitgraph.codegen.llvm_control import VectorBody, lanes_for, tail_mask
 from jitgraph.codegen.llvm_dot import emit_dot
 from jitgraph.codegen.llvm_function import I64, FunctionEmitter
 from jitgraph.codegen.llvm_pairwise import emit_pairwise
 from jitgraph.codegen.llvm_scalar import compare
+from jitgraph.codegen.llvm_vector import VectorBody, lanes_for, tail_mask
 from jitgraph.codegen.loops import Const, Part, Reduce, Stmt, Store, Var, While
 from jitgraph.codegen.loops_walk import Summary, bodies, summarize, walk
 from jitgraph.errors import InternalError

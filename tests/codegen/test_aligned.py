@@ -9,7 +9,7 @@ import pytest
 
 import jitgraph as jg
 from jitgraph import target
-from jitgraph.codegen.llvm_control import ALIGNED_FROM
+from jitgraph.codegen.llvm_vector import ALIGNED_FROM
 
 
 def doubled(x: np.ndarray, out: np.ndarray) -> None:
