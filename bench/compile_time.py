@@ -2,7 +2,8 @@
 
 Each shape of program is compiled with so many operations; printed are microseconds an operation, in all and of each
 stage, and how they grow from the smallest to the largest graph. Also `--signatures 10000`: one function called with so
-many different signatures, with what the process then holds.
+many different signatures, with what the process then holds; and `--tiers`: LLVM's levels of code generation, milliseconds
+of each and how fast its code is.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import itertools
 import linecache
 import os
 import time
+import types
 
 import numpy as np
 
 import jitgraph as jg
-from jitgraph.compiler import Stages, backend, generator
+from jitgraph import compiler
+from jitgraph.compiler import Stages, engine, generator
 from jitgraph.ir.printer import print_graph
 from jitgraph.passes.pipeline import PASSES
 
@@ -118,7 +121,7 @@ def stages_of(shape, n):
     stages._final = final
     timed("lower", stages.program)
     text = timed("emit", stages.llvm)
-    timed("llvm", lambda: backend().engine.compile_object(text))
+    timed("llvm", lambda: engine().compile_object(text))
     return times
 
 
@@ -156,7 +159,7 @@ def signatures(count):
         for dtype, rank in itertools.product(["f8", "f4", "i4", "i8", "u2", "c16", "?", "u1", "i2", "f2"], (1, 2, 3)):
             x = np.ones((2,) * rank, dtype)
             x = x.T if rank == 3 else x
-            f(x, 1.5, k)
+            f(x, 1.5, 0.5 * k)
             made += 1
             if made % max(1, count // 10) == 0:
                 gc.collect()
@@ -165,13 +168,75 @@ def signatures(count):
                 return
 
 
+def saxpy(x):
+    return x * 2.5 + x
+
+
+def softmax(x):
+    e = np.exp(x.reshape(-1, 100) - x.reshape(-1, 100).max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def stencil(x):
+    u = x.copy()
+    for _ in range(20):
+        for i in range(1, u.shape[0] - 1):
+            u[i] = 0.25 * u[i - 1] + 0.5 * u[i] + 0.25 * u[i + 1]
+    return u
+
+
+def price(x):
+    d = (np.log(x) + 0.04) / 0.3
+    return x * np.tanh(d) - np.exp(-0.05) * np.tanh(d - 0.3)
+
+
+def tiers():
+    """Code of LLVM's levels 0 to 3: time to make it, time of a call (the least of many, in turns), and equal bits."""
+    jg.config.update(cache=False)
+    llvm, x = engine(), np.random.default_rng(0).random(10000) + 1.0
+    made, compile_object = {}, llvm.compile_object
+
+    def at_level(level):
+        def compile_timed(text, target=None, **options):
+            if options:  # no code of a graph
+                return compile_object(text, target, **options)
+            start = time.thread_time()
+            code = compile_object(text, target, opt=level)
+            made[level] = min(made.get(level, 1e9), 1e3 * (time.thread_time() - start))
+            return code
+
+        return compile_timed
+
+    for fn in (saxpy, softmax, stencil, price):
+        made.clear()
+        functions, best = {}, {}
+        for level in (0, 1, 2, 3):
+            llvm.compile_object = at_level(level)
+            for _ in range(2):
+                compiler._codes.clear()
+                functions[level] = jg.jit(types.FunctionType(fn.__code__, fn.__globals__, fn.__name__))
+                functions[level](x)
+        llvm.compile_object = compile_object
+        for _ in range(60):
+            for level, f in functions.items():
+                start = time.perf_counter_ns()
+                f(x)
+                best[level] = min(best.get(level, 1e12), time.perf_counter_ns() - start)
+        same = len({f(x).tobytes() for f in functions.values()}) == 1
+        levels = "; ".join(f"{k}: {made[k]:.1f} ms, {best[k] / 1e3:.1f} us" for k in functions)
+        print(f"{fn.__name__:8} {levels}; {'equal' if same else 'OTHER'} bits", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("shapes", nargs="*", default=list(SHAPES))
     parser.add_argument("--ops", nargs="+", type=int, default=[100, 1000, 10000])
     parser.add_argument("--signatures", type=int, default=0)
+    parser.add_argument("--tiers", action="store_true")
     options = parser.parse_args()
-    if options.signatures:
+    if options.tiers:
+        tiers()
+    elif options.signatures:
         signatures(options.signatures)
     else:
         compile_times(options.shapes, options.ops)

@@ -6,16 +6,17 @@ written once. The text holds no address and names no symbol of the process but l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from jitgraph.abi import SLOT_BYTES, SLOT_DATA, SLOT_DIMS, SLOT_STRIDES, Status
+from jitgraph.abi import SLOT_BYTES, SLOT_DIMS, SLOT_STRIDES, Status
 from jitgraph.codegen.assembler import Assembler, V
 from jitgraph.codegen.llvm_append import append_parts, emit_append, emit_append_by_turns
-from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_library, emit_set_result, load_scalar
+from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_library, emit_set_result
 from jitgraph.codegen.llvm_control import emit_check, emit_for, emit_if, emit_while
+from jitgraph.codegen.llvm_entry import LONGEST_PART, EntryEmitter
 from jitgraph.codegen.llvm_function import I64, TYPES, FunctionEmitter, Memory
 from jitgraph.codegen.llvm_heap import heap_function
 from jitgraph.codegen.llvm_memory import emit_alloc, emit_free, emit_load, emit_store, emit_swap, free_rows, set_buffer
@@ -45,6 +46,7 @@ from jitgraph.codegen.loops import (
     While,
 )
 from jitgraph.codegen.loops_walk import swapped
+from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Site
 from jitgraph.target import Target
 
@@ -125,7 +127,7 @@ class ModuleEmitter:
         fence(f)
         free_rows(f)
         f.a.ret(V("0", "i32"))
-        text = self._body(f, ", ".join(parameters))
+        text = self.body(f, ", ".join(parameters))
         name = self._texts.get(text)
         if name is None:
             name = self._texts[text] = f"k{len(self._texts)}"
@@ -137,7 +139,8 @@ class ModuleEmitter:
         """The emitted name of a kernel."""
         return self._names[name]
 
-    def _body(self, f: FunctionEmitter, parameters: str) -> str:
+    def body(self, f: FunctionEmitter, parameters: str) -> str:
+        """A function's text behind its name."""
         f.finish()
         for line in f.a.declarations():
             self.declarations[line] = None
@@ -214,43 +217,26 @@ class ModuleEmitter:
 
     def entry(self, p: Program) -> None:
         """`entry`: binds sizes, strides, buffers and scalars, then runs the program's body."""
-        f = FunctionEmitter(self, swapped(p.entry))
-        f.polls = True
-        a = f.a
         self.results = V("%results", "ptr")
-        args = V("%args", "ptr")
-        for k, (symbol, _, _) in enumerate(p.dims):
-            f.bind(symbol, a.load(a.gep(V("%dims", "ptr"), 8 * k, "i8"), I64, align=8))
-            f.may_end_block()
-        for symbol, value in p.sizes:
-            f.bind(symbol, f.dim(value))
-        for e in p.entry_buffers:
-            slots = args if e.source == "arg" else self.results
-            at = e.slot * SLOT_BYTES
-            if any(e.stride_symbols):
-                strides = a.load(a.gep(slots, at + SLOT_STRIDES, "i8"), "ptr", align=8)
-                for axis, symbol in enumerate(e.stride_symbols):
-                    if symbol:
-                        f.bind(symbol, a.load(a.gep(strides, 8 * axis, "i8"), I64, align=8))
-            set_buffer(f, e.buffer, a.load(a.gep(slots, at + SLOT_DATA, "i8"), "ptr", align=8), 0)
-            f.may_end_block()
-        for k, (buffer, array) in enumerate(p.tables):
-            self.globals.append(_table(f"table{k}", array))
-            set_buffer(f, buffer, V(f"@table{k}", "ptr"), 0)
-        for scalar, slot in p.entry_scalars:
-            load_scalar(f, scalar, args, slot * SLOT_BYTES)
-            f.may_end_block()
-        f.statements(p.entry)
-        a.ret(V("0", "i32"))
-        text = self._body(f, "ptr %ctx, ptr %args, ptr %results, ptr %dims, ptr %scratch")
-        self.functions.append(f"define i32 @{ENTRY}{text}")
+        EntryEmitter(self, ENTRY, p, LONGEST_PART).emit()
         self.results = None
+
+    def table(self, k: int, array: np.ndarray) -> V:
+        """The address of a table, a constant of the module."""
+        self.globals.append(_table(f"table{k}", array))
+        return V(f"@table{k}", "ptr")
 
     def prepare(self, p: Program) -> None:
         """`prepare`: sizes of the arguments, guards, sizes of the results and of the arena."""
         f = FunctionEmitter(self)
         a, dims = f.a, V("%dims", "ptr")
         shapes: dict[tuple[int, int], V] = {}
+        holds: V | None = None
+        known = {symbol: k for k, (symbol, _, _) in enumerate(p.dims)}
+        waiting: dict[int, list[tuple[str, DimLike, DimLike]]] = {}
+        for g in p.guards:  # tested behind the last of the sizes in it, so that few are at hand at a time
+            last = max((known[n] for n in (*f.names_of(g[1]), *f.names_of(g[2]))), default=len(p.dims) - 1)
+            waiting.setdefault(last, []).append(g)
         for k, (symbol, slot, axis) in enumerate(p.dims):
             field, k_th = (SLOT_DIMS, axis) if axis >= 0 else (SLOT_STRIDES, -1 - axis)
             if (slot, field) not in shapes:
@@ -259,11 +245,9 @@ class ModuleEmitter:
             a.store(size, a.gep(dims, 8 * k, "i8"), align=8)
             f.bind(symbol, size)
             f.may_end_block()
-        holds: V | None = None
-        for relation, left, right in p.guards:
-            one = a.icmp(_PREDICATES[relation], f.dim(left), f.dim(right))
-            holds = one if holds is None else a.and_(holds, one)
-            f.may_end_block()
+            holds = self._tested(f, waiting.pop(k, ()), holds)
+        for rest in waiting.values():
+            holds = self._tested(f, rest, holds)
         if holds is not None:
             fits, misses = a.fresh_label("fits"), a.fresh_label("misses")
             a.condbr(holds, fits, misses)
@@ -280,8 +264,16 @@ class ModuleEmitter:
             f.bind(symbol, f.dim(value))
         a.store(f.dim(p.scratch_bytes), V("%scratch_bytes", "ptr"), align=8)
         a.ret(V("0", "i32"))
-        text = self._body(f, "ptr %ctx, ptr %args, ptr %dims, ptr %result_dims, ptr %scratch_bytes")
+        text = self.body(f, "ptr %ctx, ptr %args, ptr %dims, ptr %result_dims, ptr %scratch_bytes")
         self.functions.append(f"define i32 @{PREPARE}{text}")
+
+    def _tested(self, f: FunctionEmitter, guards: Iterable[tuple[str, DimLike, DimLike]], holds: V | None) -> V | None:
+        """Whether guards hold, too; None: nothing was tested yet."""
+        for relation, left, right in guards:
+            one = f.a.icmp(_PREDICATES[relation], f.dim(left), f.dim(right))
+            holds = one if holds is None else f.a.and_(holds, one)
+            f.may_end_block()
+        return holds
 
 
 def _table(name: str, array: np.ndarray) -> str:

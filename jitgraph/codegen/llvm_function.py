@@ -108,6 +108,8 @@ class FunctionEmitter:
         #: Row buffers from the heap that are made in front of all loops.
         self.rows: list[V] = []
         self.entry_lines: list[str] = []
+        self.reloads: list[str] = []
+        self._reloads_block = 0
         self.entry_memo: dict[Any, V] = {}
         self.levels: list[Level] = [Level(1, [], self.swaps.get(0, frozenset()))]
         self.chain: list[dict[Any, V]] = self.levels[0].chain
@@ -150,11 +152,24 @@ class FunctionEmitter:
         a = self.a
         if len(a.lines) - a.block_line < LONGEST_BLOCK:
             return
-        if self.way_out is None:
-            self.way_out = a.fresh_label("out")
         following = a.fresh_label("on")
-        a.condbr(a.icmp("eq", CONTEXT, V("null", "ptr")), self.way_out, following, weights=COLD)
+        a.condbr(a.icmp("eq", CONTEXT, V("null", "ptr")), self._out(), following, weights=COLD)
         a.label(following)
+
+    def _out(self) -> str:
+        if self.way_out is None:
+            self.way_out = self.a.fresh_label("out")
+        return self.way_out
+
+    def reload(self, make: Callable[[], V]) -> V:
+        """Emit a load behind the entry's allocas, in short blocks. The code proper has a block of its own then."""
+        a, lines = self.a, self.reloads
+        if len(lines) - self._reloads_block >= LONGEST_BLOCK:
+            test = self._redirected(lines, {}, lambda: a.icmp("eq", CONTEXT, V("null", "ptr")))
+            following = a.fresh_label("on")
+            lines += [f"  br i1 {test.text}, label %{self._out()}, label %{following}", f"{following}:"]
+            self._reloads_block = len(lines)
+        return self._redirected(lines, {}, make)
 
     def branch(self, body: list[Stmt]) -> None:
         """Emit statements that dominate nothing behind them: what they compute is forgotten."""
@@ -164,7 +179,7 @@ class FunctionEmitter:
 
     def finish(self) -> None:
         """Put the code that belongs to the function's entry where it belongs."""
-        self.a.lines[1] = "\n".join(self.entry_lines)
+        self.a.lines[1] = "\n".join([*self.entry_lines, *self.reloads])
         if self.way_out is not None:
             self.a.label(self.way_out)
             self.a.ret(V("0", "i32"))

@@ -21,6 +21,8 @@ from jitgraph.ir.storage import UPDATES
 from jitgraph.ir.types import AxisMap, IndexMap, TensorType
 
 RULES = RuleSet("canonicalise")
+#: Versions of a storage that a rule looks through: what each of a thousand writes looks through must have an end.
+_MOST_VERSIONS = 100
 
 
 def canonicalise(graph: Graph) -> bool:
@@ -167,8 +169,10 @@ def write_of_whole(op: Op, b: Builder) -> Value | None:
     value, base = op.operands
     if not op.attrs["map"].is_identity(base.type.shape) or value.type.shape != base.type.shape:
         return None
+    if value is base or _reaches_loop_or_return(op.result):
+        return None
     root = _root(base)
-    if root.producer is None or root.producer.regions or value is base or _reaches_loop_or_return(op.result):
+    if root is None or root.producer is None or root.producer.regions:
         return None
     if shares_memory(value) or only_user(value) is None or value.type != op.result.type:
         return copy_of(value, op.result.type, b)
@@ -189,11 +193,13 @@ def write_of_own_version(op: Op, _b: Builder) -> Value | None:
     return value
 
 
-def _root(value: Value) -> Value:
-    """The first version of the storage that `value` is a version of."""
-    while value.producer is not None and value.producer.name in UPDATES:
+def _root(value: Value) -> Value | None:
+    """The first version of the storage that `value` is a version of; None if there are too many to look at."""
+    for _ in range(_MOST_VERSIONS):
+        if value.producer is None or value.producer.name not in UPDATES:
+            return value
         value = value.producer.operands[UPDATES[value.producer.name]]
-    return value
+    return None
 
 
 def _reaches_loop_or_return(value: Value) -> bool:

@@ -73,25 +73,22 @@ def _sweep(body: list[Stmt], used: set[str], names: set[str]) -> list[Stmt]:
 
 
 def _sweep_loop(s: For | While, used: set[str], names: set[str]) -> For | While:
-    """A loop without what it carries for nobody: what is read in the body or behind the loop is kept."""
+    """A loop without what it carries for nobody: what is read in the body or behind the loop is kept.
+
+    What a sweep with fewer carried values finds to be used is used with more of them, too: all sweeps share the sets.
+    """
     kept = {c.inner.name for c in s.carried if c.result.name in used}
     while True:
-        inside = set(used)
         carried = [c for c in s.carried if c.inner.name in kept]
-        inside |= {c.next.name for c in carried if isinstance(c.next, Var)}
-        inner_names = set(names)
+        used |= {c.next.name for c in carried if isinstance(c.next, Var)}
+        body = _sweep(s.body, used, names)
         if isinstance(s, While):
-            body = _sweep(s.body, inside, inner_names)
-            inside |= {s.condition.name} if isinstance(s.condition, Var) else set()
-            test = _sweep(s.test, inside, inner_names)
-        else:
-            body = _sweep(s.body, inside, inner_names)
-        more = {c.inner.name for c in s.carried if c.inner.name in inside}
+            used |= {s.condition.name} if isinstance(s.condition, Var) else set()
+            test = _sweep(s.test, used, names)
+        more = {c.inner.name for c in s.carried if c.inner.name in used}
         if more <= kept:
             break
         kept |= more
-    used |= inside
-    names |= inner_names
     if isinstance(s, While):
         return with_bodies(s, test, body, carried=carried)
     return with_bodies(s, body, carried=carried)

@@ -6,42 +6,42 @@ import numpy as np
 
 import jitgraph as jg
 from jitgraph import compiler
-from jitgraph.runtime import engine
+from jitgraph.runtime import engine, linking
 
 
 def test_code_goes_with_its_specialisation() -> None:
     gc.collect()
-    before = len(engine._linked)
+    before = len(linking._linked)
     with jg.config.override(entries=4, cache=False):
         f = jg.jit(lambda x, k: x * k + 0.125, static_argnames="k")
         for k in range(14):
             assert f(np.ones(3), k).tolist() == [k + 0.125] * 3
     gc.collect()
     assert f.cache_info().entries == 4
-    held = len(engine._linked) - before
+    held = len(linking._linked) - before
     assert 4 <= held <= 6
     f.clear_cache()
     gc.collect()
-    assert len(engine._linked) - before <= 2
+    assert len(linking._linked) - before <= 2
     assert f(np.ones(3), 5).tolist() == [5.125] * 3
     del f
     gc.collect()
-    assert len(engine._linked) - before <= 2
+    assert len(linking._linked) - before <= 2
 
 
 def test_equal_code_is_linked_once_and_stays_while_one_holds_it() -> None:
     code = engine.compile_object("define i32 @entry() {\n  ret i32 41\n}\n")
-    first, second = engine.link(code, ("entry",)), engine.link(code, ("entry",))
+    first, second = linking.link(code, ("entry",)), linking.link(code, ("entry",))
     assert first is second
-    call = engine.function(first.addresses["entry"])
+    call = linking.function(first.addresses["entry"])
     del first
     gc.collect()
     assert call() == 41
     others = [
-        engine.link(engine.compile_object(f"define i32 @entry() {{\n  ret i32 {k}\n}}\n"), ("entry",))
-        for k in range(3 * engine._LINKS)
+        linking.link(engine.compile_object(f"define i32 @entry() {{\n  ret i32 {k}\n}}\n"), ("entry",))
+        for k in range(3 * engine.LINKS)
     ]
-    assert [engine.function(o.addresses["entry"])() for o in others[::7]] == list(range(0, len(others), 7))
+    assert [linking.function(o.addresses["entry"])() for o in others[::7]] == list(range(0, len(others), 7))
     del others
     gc.collect()
     assert call() == 41

@@ -484,3 +484,15 @@ def test_constants_stand_on_the_right() -> None:
         graph_text("f64[n]", "%c = constant {value = 2.0} : py_float\n%r = add %c, %x : f64[n]"),
         graph_text("f64[n]", "%c = constant {value = 2.0} : py_float\n%r = add %x, %c : f64[n]"),
     )
+
+
+@pytest.mark.parametrize(("versions", "fires"), [(20, True), (200, False)])
+def test_a_write_of_a_whole_looks_at_few_versions(versions: int, fires: bool) -> None:
+    """Each of many writes would look through all versions before it."""
+    steps = [f"%z{k + 1} = scatter_add %z{k}, %y, %z {{axis = 0}} : f64[n]" for k in range(versions)]
+    body = ["%e = exp %x : f64[n]", "%c = constant {value = 0.0} : py_float", "%f = cast %c {dtype = f64} : np.f64"]
+    body += ["%z0 = full %f {dtype = f64, shape = [n]} : f64[n]", *steps]
+    body += [f"%q = write %e, %z{versions} {{map = (d0: n) -> (d0)}} : f64[n]", "%r = exp %q : f64[n]"]
+    graph = parse(textwrap.dedent(graph_text("f64[n], i64[m], f64[m]", "\n".join(body))).strip())
+    canonicalise.canonicalise(graph)
+    assert fires is not any(op.name == "write" for op in graph.walk())
