@@ -12,6 +12,7 @@ from jitgraph.cache import disk
 from jitgraph.cache.key import Parts
 from jitgraph.compiler import made_now
 from jitgraph.config import config
+from jitgraph.runtime.prebuilt import ANY_CPU
 
 
 def _cache(action: str, function: str, stale: bool) -> tuple[str, int]:
@@ -45,7 +46,10 @@ class _Wanted:
 
 def _is_stale(about: dict[str, str], now: Parts) -> bool:
     """Whether no process with these versions on this CPU would read the entry."""
-    return any(about.get(part) != getattr(now, part) for part in ("jitgraph", "llvmlite", "numpy", "cpu"))
+    parts = ["jitgraph", "llvmlite", "numpy"]
+    if not about.get("cpu", "").endswith(ANY_CPU):
+        parts.append("cpu")
+    return any(about.get(part) != getattr(now, part) for part in parts)
 
 
 def _line(file: disk.File) -> str:

@@ -20,7 +20,6 @@ from jitgraph.cache.key import Parts, digest, parts
 from jitgraph.config import config
 from jitgraph.forking import open_in_child
 from jitgraph.ir.graph import Graph
-from jitgraph.ir.printer import print_graph
 from jitgraph.loading import uncollected
 from jitgraph.options import CodeOptions
 from jitgraph.records import dataclass, field
@@ -53,19 +52,33 @@ def apply_options(graph: Graph, options: CodeOptions) -> None:
 
 def dot_order(graph: Graph) -> str:
     """The order in which this process's BLAS adds up dot products, if the graph may have one in a loop."""
-    from jitgraph.target import host
+    return order_now() if _has_products(graph) else ""
 
-    if not any(op.name == "matmul" for op in graph.walk()) or not host().has_fma:
+
+def order_now() -> str:
+    """The order in which this process's BLAS adds up dot products."""
+    if not backend().cpu.recognise().has_fma:
         return ""
     from jitgraph.runtime import dot_core
 
     return dot_core.core()
 
 
-class Backend(NamedTuple):
-    """The modules that need LLVM, loaded at the first compile."""
+def _has_products(graph: Graph) -> bool:
+    return any(op.name == "matmul" for op in graph.walk())
 
-    engine: ModuleType
+
+def print_graph(graph: Graph, *, loc: bool = True) -> str:
+    """The graph's text; see `ir.printer`."""
+    from jitgraph.ir import printer
+
+    return printer.print_graph(graph, loc=loc)
+
+
+class Backend(NamedTuple):
+    """The modules that load and call machine code, without LLVM."""
+
+    cpu: ModuleType
     invoke: ModuleType
     llvm_version: str
 
@@ -80,13 +93,21 @@ class Generator(NamedTuple):
 
 
 def backend() -> Backend:
-    """LLVM's engine and the calling of entries."""
+    """The host and the calling of entries."""
     with uncollected():
         import llvmlite
 
-        from jitgraph.runtime import engine, invoke
+        from jitgraph.runtime import cpu, invoke
 
-    return Backend(engine, invoke, llvmlite.__version__)
+    return Backend(cpu, invoke, llvmlite.__version__)
+
+
+def engine() -> ModuleType:
+    """LLVM's code generator."""
+    with uncollected():
+        from jitgraph.runtime import engine as found
+
+    return found
 
 
 def generator() -> Generator:
@@ -157,7 +178,7 @@ class Stages:
         return self._llvm
 
     def assembly(self) -> str:
-        return str(backend().engine.assembly_of(self.llvm()))
+        return str(engine().assembly_of(self.llvm()))
 
 
 class Compiled(NamedTuple):
@@ -167,12 +188,16 @@ class Compiled(NamedTuple):
         source: from this process, from the disk cache, or newly made.
         times_ms: of each stage, in the order in which they ran.
         not_on_disk: says, if newly made, what the nearest entry of the disk cache differs in.
+        has_products: BLAS may be called.
+        key: of the graph.
     """
 
     executable: Executable
     source: Literal["memory", "disk", "compiled"]
     times_ms: dict[str, float]
     not_on_disk: Callable[[], str] = str
+    has_products: bool = False
+    key: str = ""
 
     @property
     def deoptimise(self) -> type[Exception]:
@@ -201,12 +226,10 @@ def compile_graph(graph: Graph) -> Compiled:
 
     The graph itself is not changed.
     """
-    from jitgraph.target import host
-
     tools = backend()
-    target = host()
     start = time.perf_counter()
     text = print_graph(graph, loc=False)
+    tools.cpu.recognise()  # so that LLVM need not be asked
     made_of = made_now(dot_order(graph))
     key = digest(text, made_of)
     times = {"key": 1e3 * (time.perf_counter() - start)}
@@ -221,7 +244,7 @@ def compile_graph(graph: Graph) -> Compiled:
     if known is None:
         source = "compiled"
         missed = _why_not_on_disk(key, graph.name, made_of, text)
-        known = _generate(graph, target, times)
+        known = _generate(graph, tools.cpu.recognise(), times)
         about = {"function": graph.name, "graph": text.partition("\n")[0][:_ABOUT], **made_of._asdict()}
         disk.store(key, graph.name, disk.Entry(known[1], known[0], about, text))
     with _codes_lock:
@@ -235,10 +258,26 @@ def compile_graph(graph: Graph) -> Compiled:
     interface = Interface.from_plain(known[1])
     hosts = {k: graph.sites[k].call for k in interface.hosts}
     executable = tools.invoke.Executable(interface, known[0], graph.sites, hosts)
-    if any(op.name == "matmul" for op in graph.walk()):
+    products = _has_products(graph)
+    if products:
         tools.invoke.threads.prepare_blas()
     times["load"] = 1e3 * (time.perf_counter() - start)
-    return Compiled(executable, source, times, missed)
+    return Compiled(executable, source, times, missed, products, key)
+
+
+def with_code(graph: Graph, interface: dict[str, Any], code: bytes, *, products: bool) -> Compiled:
+    """Machine code from the disk cache for a trace from there: of the graph only name and sites are known."""
+    tools = backend()
+    executable = tools.invoke.Executable(Interface.from_plain(interface), code, graph.sites, {})
+    if products:
+        tools.invoke.threads.prepare_blas()
+    return Compiled(executable, "disk", {}, has_products=products)
+
+
+def code_of(compiled: Compiled) -> tuple[bytes, dict[str, Any]] | None:
+    """Object code and the plain form of its interface, if they are still at hand."""
+    with _codes_lock:
+        return _codes.get(compiled.key)
 
 
 def _why_not_on_disk(key: str, name: str, made_of: Parts, text: str) -> Callable[[], str]:
@@ -281,8 +320,7 @@ def _generate(graph: Graph, target: Target, times: dict[str, float]) -> tuple[by
             dumper.write(92, "asm", stages.assembly(), "s")
     from jitgraph.codegen.interface import interface_of
 
-    tools = backend()
-    code = timed("llvm", lambda: tools.engine.compile_object(text, target))
+    code = timed("llvm", lambda: engine().compile_object(text, target))
     if "compile" in config.log:
         parts = ", ".join(f"{name} {ms:.1f}" for name, ms in times.items())
         sys.stderr.write(f"jitgraph: compiled {graph.name} (ms: {parts}; {len(code)} bytes)\n")

@@ -21,17 +21,16 @@ from jitgraph.compiler import Stages, apply_options
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.layouts import extent
+from jitgraph.loading import uncollected
 from jitgraph.native.callable import is_patchable
 from jitgraph.options import JitOptions
 from jitgraph.pytree import TreeDef, flatten, unflatten
+from jitgraph.recall import Found, Recall
 from jitgraph.records import dataclass
 from jitgraph.specialise import MISS, RUN_PLAIN, OtherPath, Plain, Specialisation
 from jitgraph.tensor import current_mode
-from jitgraph.tracing.capture import Trace, TraceOptions, call_key, trace
-from jitgraph.tracing.capture_mode import Assumption
-from jitgraph.tracing.donation import overlaps
-from jitgraph.tracing.host import ShapeDtype
 from jitgraph.tracing.leaves import TAPED, CallSpec, key_text
+from jitgraph.tracing.trace import Assumption, Trace, TraceOptions, call_key
 
 if TYPE_CHECKING:
     from jitgraph.native.both import Comparison
@@ -70,6 +69,7 @@ class Dispatcher:
             specialize=options.specialize or "",
             donate_argnames=options.donate_argnames,
         )
+        self._recall = Recall(fn, options)
         self._flat: dict[int, TreeDef] = {}
         self.cache: Specialisations[Specialisation | Plain] = Specialisations(config.entries)
         self._native: NativeCalls | None = None
@@ -174,7 +174,11 @@ class Dispatcher:
         """The specialisation key of a call; donated arrays that overlap others are not used, by a trace of its own."""
         key = call_key(leaves, tree, self.trace_options.specialize)
         donated = self.options.donate_argnames
-        if donated and overlaps(leaves, self.spec.leaves_of(tree, donated)):
+        if not donated:
+            return key
+        from jitgraph.tracing.donation import overlaps
+
+        if overlaps(leaves, self.spec.leaves_of(tree, donated)):
             return (*key, "overlaps")
         return key
 
@@ -240,7 +244,7 @@ class Dispatcher:
             from jitgraph.observe.misses import why_missed
 
             nearest, reasons = why_missed(self.cache, self.spec, key, leaves, (args, kwargs), path)
-        made = self._specialise(key, args, kwargs, path)
+        made = self._specialise(key, leaves, args, kwargs, path)
         self.cache.add(key, made)
         head = (self.name, key_text(key[1]), nearest, reasons)
         told: Callable[[], Miss]
@@ -255,7 +259,15 @@ class Dispatcher:
             sys.stderr.write("".join([f"jitgraph: {line}\n" for line in str(told()).splitlines()]))
         return made
 
-    def _specialise(self, key: Any, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()) -> Specialisation | Plain:
+    def _specialise(
+        self, key: Any, leaves: list[Any], args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()
+    ) -> Specialisation | Plain:
+        start = time.perf_counter()
+        found = Found(None) if path else self._recall.find(key, leaves, (args, kwargs))
+        if found.made is not None:
+            found.made.times_ms = {"recall": 1e3 * (time.perf_counter() - start)}
+            self.cache.disk_hits += 1
+            return found.made
         try:
             start = time.perf_counter()
             captured = self.trace(args, kwargs, path)
@@ -275,6 +287,7 @@ class Dispatcher:
             self.cache.compiles += 1
         elif made.compiled.source == "disk":
             self.cache.disk_hits += 1
+        self._recall.keep(found.key, made)
         return made
 
     def _run_into(self, error: Exception, args: Args, kwargs: Kwargs) -> None:
@@ -292,6 +305,9 @@ class Dispatcher:
 
     def trace(self, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()) -> Trace:
         """Capture the function for arguments like these; `path` answers what it asks of data."""
+        with uncollected():
+            from jitgraph.tracing.capture import trace
+
         captured = trace(self.fn, args, kwargs, self.trace_options, self.spec, path)
         apply_options(captured.graph, self.options.code)
         return captured
@@ -349,6 +365,9 @@ def _compiled_miss(
 
 def _examples(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """The arguments, with an array for each `ShapeDtype` among them."""
+    with uncollected():
+        from jitgraph.tracing.host import ShapeDtype  # a leaf from then on
+
     described, tree = flatten((args, kwargs))
     if not any(type(x) is ShapeDtype for x in described):
         return args, kwargs
@@ -362,6 +381,8 @@ def _example(x: Any) -> Any:
     Raises:
         ValueError: a size is no number.
     """
+    from jitgraph.tracing.host import ShapeDtype
+
     if type(x) is not ShapeDtype:
         return x
     if not all(isinstance(d, int | np.integer) for d in x.shape):

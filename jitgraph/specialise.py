@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from jitgraph.compiler import Compiled, compile_graph
-from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, evaluate, symbol, symbols
 from jitgraph.ir.graph import Graph, Result
 from jitgraph.ir.layouts import extent
-from jitgraph.ir.transform import dims_of_attr
 from jitgraph.ir.types import IndexMap
 from jitgraph.pytree import TreeDef, chooses, has_choice, unflatten
 from jitgraph.tensor import Tensor, plain, view_array
 from jitgraph.tracing import running
-from jitgraph.tracing.capture import Trace
-from jitgraph.tracing.capture_mode import Assumption
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Live
 from jitgraph.tracing.leaves import Key, leaf_type
+from jitgraph.tracing.trace import Assumption, Trace
 
 
 class Outcome:
@@ -39,6 +36,9 @@ class Outcome:
 MISS: Final = Outcome("MISS")
 #: The call is to run in plain Python: a number does not fit, written arrays overlap. Nothing was written yet.
 RUN_PLAIN: Final = Outcome("RUN_PLAIN")
+
+#: Ops whose time does not follow from the sizes of arguments and results.
+_LONG: Final = frozenset(("for", "while", "host_call", "bind"))
 
 Env = dict[str, int]
 
@@ -68,22 +68,37 @@ class Plain:
         return True
 
 
+class Recalled(NamedTuple):
+    """What follows from the graph of a trace, but for what is in its results and symbols; see `Specialisation`."""
+
+    compiled: Compiled
+    exported: dict[str, int]
+    is_long: bool
+
+
 class Specialisation:
     """A traced and compiled version of a function for one key.
 
     Args:
         trace: what was captured.
         keys: the keys of the call's leaves.
+        recalled: of a trace from disk, what follows from its graph.
     """
 
-    def __init__(self, trace: Trace, keys: Sequence[Key]) -> None:
+    def __init__(self, trace: Trace, keys: Sequence[Key], recalled: Recalled | None = None) -> None:
         self.trace = trace
         self.graph: Graph = trace.graph
         #: Of tracing and of the stages behind it, in the order in which they ran.
         self.times_ms: dict[str, float] = {}
+        if recalled is None:
+            exported = export_symbols(self.graph)
+            is_long = any(op.name in _LONG for op in self.graph.walk())
+            recalled = Recalled(compile_graph(self.graph), exported, is_long)
+        self.compiled = recalled.compiled
         #: The result slot of each symbol that only the run knows.
-        self.exported = export_symbols(self.graph)
-        self.compiled: Compiled = compile_graph(self.graph)
+        self.exported = recalled.exported
+        #: Calls may take longer than their arguments and results let expect.
+        self.is_long = recalled.is_long
         self._prepare = self.compiled.executable.prepare
         self._deoptimise = self.compiled.deoptimise
         self._run = self.compiled.executable.run
@@ -148,11 +163,7 @@ class Specialisation:
 
     def serves(self, leaves: Sequence[Any], call: Call = NO_CALL) -> bool:
         """Whether a call would be served, as far as can be told without running it."""
-        if not self.trace.valid(leaves, call):
-            return False
-        args = self.trace.arguments(leaves, call)
-        env = {name: extent(args[arg], axis) for name, arg, axis in self._sizes}
-        return all(guard.holds(env) for guard in self.graph.guards)
+        return serves(self.trace, leaves, call)
 
     def _call_kept(self, args: Sequence[Any], call: Call) -> Any:
         """A call with functions behind it that look at its arguments, and that may be undone."""
@@ -210,6 +221,15 @@ class Specialisation:
         return result
 
 
+def serves(trace: Trace, leaves: Sequence[Any], call: Call) -> bool:
+    """Whether a call may go through a trace: its guards hold, and its sizes compare as they did."""
+    if not trace.valid(leaves, call):
+        return False
+    args = trace.arguments(leaves, call)
+    env = {s.name: extent(args[s.arg], s.axis) for s in trace.graph.symbols.values() if s.origin == "arg"}
+    return all(guard.holds(env) for guard in trace.graph.guards)
+
+
 def replay_stores(trace: Trace, leaves: Sequence[Any], call: Call) -> None:
     """Repeat what the function stores outside: all places are found before the first store moves one."""
     owners = [replay.place.owner_of(call) for replay in trace.replays]
@@ -225,6 +245,9 @@ def export_symbols(graph: Graph) -> dict[str, int]:
 
     Answers the result slot of each such symbol, appended to the operands of `return`.
     """
+    from jitgraph.ir.builder import Builder
+    from jitgraph.ir.transform import dims_of_attr
+
     needed: dict[str, None] = {}
     for r in graph.results:
         for d in (*dims_of_attr(r.steps), *([r.dim] if isinstance(r.dim, Dim) else [])):
@@ -286,20 +309,19 @@ def wanted_leaves(trace: Trace, made: Sequence[Any]) -> list[int]:
 
 def chosen_order(results: Sequence[Result], wanted: Iterable[int], made: Sequence[Any]) -> list[int]:
     """The results to make for those that are wanted, in an order in which each finds what it needs."""
-    order: list[int] = []
-
-    def visit(k: int) -> None:
-        r = results[k]
-        if r.how == "choice":
-            visit(r.steps[0 if made[r.index] else 1])
-        elif r.how == "view_of_result":
-            visit(r.index)
-        if k not in order:
-            order.append(k)
-
-    for k in wanted:
-        visit(k)
-    return order
+    order: dict[int, None] = {}
+    for wanted_leaf in wanted:
+        needed = [wanted_leaf]
+        while True:  # one leaf needs one other at most
+            r = results[needed[-1]]
+            if r.how == "choice":
+                needed.append(r.steps[0 if made[r.index] else 1])
+            elif r.how == "view_of_result":
+                needed.append(r.index)
+            else:
+                break
+        order.update(dict.fromkeys(reversed(needed)))
+    return list(order)
 
 
 def _view(array: Any, steps: Sequence[Any], env: Env, read_only: bool = False) -> Any:

@@ -7,7 +7,9 @@ at the first call only.
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from functools import cache
+from typing import Any
 
 from jitgraph.config import config
 from jitgraph.records import dataclass
@@ -68,9 +70,35 @@ class Target:
         return f"{self.triple};{self.cpu};{self.features};{self.vector_bytes}"
 
 
+#: The host, if something else than LLVM has told of it.
+_known: list[Target] = []
+
+
 def host() -> Target:
     """The CPU to compile for. The setting `cpu` names another than the host's; code then has to run on this one too."""
-    return named(config.cpu) if config.cpu and config.cpu != "host" else _detect()
+    if config.cpu and config.cpu != "host":
+        return named(config.cpu)
+    return _known[0] if _known else _detect()
+
+
+def is_known() -> bool:
+    """Whether the host need not be asked for."""
+    return bool(_known) or _detect.cache_info().currsize > 0
+
+
+def know(target: Target) -> None:
+    """The host is this one: as LLVM has said before."""
+    _known[:] = [target]
+
+
+def to_plain(target: Target) -> dict[str, Any]:
+    """As numbers and strings, for a JSON file."""
+    return {f.name: getattr(target, f.name) for f in fields(target)}
+
+
+def from_plain(plain: dict[str, Any]) -> Target:
+    """From what `to_plain` made."""
+    return Target(**plain)
 
 
 @cache

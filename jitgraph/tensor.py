@@ -31,8 +31,8 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.opdef import REGISTRY, OpDef
+from jitgraph.ir.reshapes import reshape_view_layout
 from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, python_type
-from jitgraph.ops.shape import reshape_view_layout
 from jitgraph.storage import (
     EAGER,
     EagerMode,

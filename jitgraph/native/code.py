@@ -7,7 +7,7 @@ from functools import cache
 
 from jitgraph.native import layout, table
 from jitgraph.native.records import VERSION
-from jitgraph.runtime import engine, prebuilt
+from jitgraph.runtime import linking, prebuilt
 
 EXPORT = "jg_vectorcall"
 _NAME = "jitgraph.dispatcher"
@@ -52,7 +52,7 @@ def vectorcall_address(block_offset: int) -> int:
         passes=_PASSES,
         opt=1,
     )
-    return engine.load(code, (EXPORT,))[EXPORT]
+    return linking.load(code, (EXPORT,))[EXPORT]
 
 
 def is_due(block_offset: int) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from jitgraph import dtypes, pytree
 from jitgraph.abi import ResultSlot
 from jitgraph.ir.dims import Atom, Dim, DimLike
-from jitgraph.ir.graph import Graph, Result
+from jitgraph.ir.graph import Result
 from jitgraph.ir.types import IndexMap, Layout
 from jitgraph.native import records
 from jitgraph.native.records import (
@@ -50,8 +50,6 @@ _C, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _MOST_FRAMES = 32
 #: Static values that are compared by `==` where they are not the same object, after their classes.
 _COMPARED = (str, bytes, bool, int, float, complex, tuple)
-#: Ops whose time does not follow from the sizes of arguments and results.
-_LONG = frozenset(("for", "while", "host_call", "bind"))
 #: The words of an entry that say which calls it admits.
 _ADMITTING = (
     Entry.NARGS, Entry.NKW, Entry.NAMES, Entry.EXPANSIONS, Entry.EXPANSION_AT, Entry.LEAVES, Entry.LEAF_AT,
@@ -223,7 +221,7 @@ class _Maker:
         arguments += [self.items + k for k in range(len(trace.hidden))]
         words[Entry.ARGUMENTS], words[Entry.ARGUMENT_AT] = len(arguments), entry.array(arguments)
         self._results(arguments)
-        words[Entry.RELEASE] = release_rule(self.graph)
+        words[Entry.RELEASE] = Release.ALWAYS if self.specialisation.is_long else Release.BY_SIZE  # of Python's lock
         words[Entry.FAILED] = entry.pointer(failed)
         total = self.items + len(hidden_places)
         for count, most in (
@@ -648,11 +646,6 @@ def dtype_of(key: Key) -> np.dtype:
     """The dtype of a number."""
     name = _PYTHON_DTYPES.get(key[0])
     return key[1] if name is None else dtypes.from_short_name(name)
-
-
-def release_rule(graph: Graph) -> int:
-    """When a call gives the interpreter's lock to other threads: where it may take long."""
-    return Release.ALWAYS if any(op.name in _LONG for op in graph.walk()) else Release.BY_SIZE
 
 
 def strided_rows(layout: Layout, shape: Sequence[int]) -> list[list[int]]:

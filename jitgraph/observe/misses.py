@@ -12,9 +12,9 @@ from jitgraph.ir.dims import Dim, evaluate
 from jitgraph.ir.graph import Guard
 from jitgraph.ir.layouts import extent
 from jitgraph.pytree import TreeDef
-from jitgraph.tracing.capture import Trace
 from jitgraph.tracing.hidden import MISSING, Call, HiddenArg, TypeGuard, ValueGuard
 from jitgraph.tracing.leaves import CallSpec, Key, key_text, leaf_text, leaf_type
+from jitgraph.tracing.trace import Trace
 
 _SHOWN = 60
 #: More than the reasons of any other kind.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ from jitgraph import dtypes
 from jitgraph.errors import DTypeError, ShapeError, UnsupportedDTypeError
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.opdef import Attrs, Infer, OpDef, Signature, Trait, Vjp, register
+from jitgraph.ir.reshapes import canonical_order
 from jitgraph.ir.types import (
     AxisMap,
     IndexMap,
@@ -165,22 +165,6 @@ def broadcast_shapes(types: Sequence[TensorType]) -> Shape:
                 raise ShapeError(f"operands could not be broadcast together with shapes {texts}")
         shape = tuple(merged)
     return shape
-
-
-def canonical_order(order: Sequence[int], shape: Shape) -> tuple[int, ...]:
-    """`order` with the axes of size 1 put where they leave a C (or else F) order of the others C (or F)."""
-    if 1 not in shape:
-        return tuple(order)
-    real = [k for k in order if shape[k] != 1]
-    ndim = len(shape)
-    if all(a < b for a, b in pairwise(real)):
-        return tuple(range(ndim))
-    if all(a > b for a, b in pairwise(real)):
-        return tuple(range(ndim - 1, -1, -1))
-    for k in range(ndim - 1, -1, -1):
-        if shape[k] == 1:
-            real.insert(real.index(k + 1) if k + 1 < ndim else len(real), k)
-    return tuple(real)
 
 
 def fresh_layout(order: Sequence[int], shape: Shape) -> Layout:

@@ -9,10 +9,10 @@ import numpy as np
 
 from jitgraph.errors import DTypeError, ShapeError
 from jitgraph.ir.opdef import Attrs, Signature, Trait
+from jitgraph.ir.reshapes import canonical_order
 from jitgraph.ir.types import IndexMap, TensorType, elementwise_layout
 from jitgraph.ops.families import (
     broadcast_shapes,
-    canonical_order,
     define,
     drop_axis_map,
     dtype_code,

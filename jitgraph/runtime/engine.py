@@ -1,28 +1,20 @@
-"""LLVM behind a few functions: IR text to object code, object code to addresses in this process.
+"""LLVM behind a few functions: IR text to object code, and object code to addresses where `linking` asks for that.
 
-Object code holds no address of the process, so that its bytes may be stored and loaded by another one. What `load`
-links lives for ever; what `link` links goes when nobody holds the `Library` any more: whoever calls its code holds it
-while the call runs.
+Object code holds no address of the process, so that its bytes may be stored and loaded by another one.
 """
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import TypeVar
-from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
 
-from jitgraph.cache.key import checksum
 from jitgraph.errors import InternalError
 from jitgraph.forking import not_while, open_in_child
 from jitgraph.target import Target, host
 
-_T = TypeVar("_T")
 _lock = threading.Lock()
 open_in_child(_lock)
 not_while(llvm.ffi.lib._lock.__enter__, lambda: llvm.ffi.lib._lock.__exit__(None, None, None))
@@ -32,9 +24,7 @@ _local = threading.local()
 _jit: llvm.LLJIT | None = None
 _jit_links = 0
 #: Libraries of one linker: what it keeps of each (some 9 KB) goes only when it goes itself, with the last of them.
-_LINKS = 16
-#: What is linked, by digest and exports: equal code is not linked again.
-_linked: WeakValueDictionary[tuple[bytes, tuple[str, ...]], Library] = WeakValueDictionary()
+LINKS = 16
 _numbers = itertools.count()
 
 
@@ -100,82 +90,41 @@ def compile_object(
     return bytes(machine.emit_object(module))
 
 
+def process_triple() -> str:
+    """What LLVM calls this machine and system."""
+    return str(llvm.get_process_triple())
+
+
 def assembly_of(text: str, target: Target | None = None, *, opt: int = 2) -> str:
     """The assembly of LLVM IR `text`, for people to read."""
     machine = _machine(target or host(), opt)
     return str(machine.emit_assembly(_parse(text, verify=False)))
 
 
-class Library:
-    """Object code linked into this process, as long as somebody holds it.
-
-    It is hidden from the cycle collector, which runs the finalisers of all objects in a cycle, in any order, before it
-    takes one apart: the code would go while another finaliser may still call it. It is in no cycle itself.
-
-    Attributes:
-        addresses: of the exported functions.
-    """
-
-    __slots__ = ("__weakref__", "_jit", "_tracker", "addresses")
-
-    def __init__(self, jit: llvm.LLJIT, tracker: llvm.ResourceTracker, names: Sequence[str]) -> None:
-        self._jit = jit
-        self._tracker = tracker
-        self.addresses = {name: int(tracker[name]) for name in names}
-        ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(self))
-
-    def __del__(self) -> None:
-        """LLVM takes the memory back: of the library first, of the linker if this was its last one."""
-        self._tracker.close()
-
-
-@atexit.register
-def _leave_linked() -> None:
-    """At the end of the process code stays: threads that nobody waits for may be running in it."""
-    for library in list(_linked.values()):
-        _immortal(library)
-
-
-def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
-    """Link object code for ever; see `link`."""
-    return _immortal(link(code, names)).addresses
-
-
-def link(code: bytes, names: Sequence[str]) -> Library:
-    """Link object code into this process, for the exported functions `names`. Equal code is linked once.
+def link_by_llvm(code: bytes, names: Sequence[str]) -> tuple[dict[str, int], Callable[[], None]]:
+    """Addresses of the functions `names` of object code that LLVM has linked, and what takes the memory back.
 
     Raises:
         InternalError: the code does not link, as when its bytes are damaged.
     """
     global _jit, _jit_links
     _start()
-    key = (checksum(code), tuple(names))
     with _lock:
-        known = _linked.get(key)
-        if known is not None:
-            return known
-        if _jit is None or _jit_links >= _LINKS:
+        if _jit is None or _jit_links >= LINKS:
             _jit, _jit_links = llvm.create_lljit_compiler(), 0
         _jit_links += 1
+        linker = _jit
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
         for name in names:
             builder.export_symbol(name)
         try:
-            tracker = builder.link(_jit, f"jitgraph.{next(_numbers)}")
+            tracker = builder.link(linker, f"jitgraph.{next(_numbers)}")
         except RuntimeError as e:
             raise InternalError(f"generated code does not link: {e}") from e
-        library = _linked[key] = Library(_jit, tracker, names)
-        return library
+    held = [linker]
 
+    def close() -> None:
+        tracker.close()
+        held.clear()  # of the library first, of the linker if this was its last one
 
-def _immortal(x: _T) -> _T:
-    """x, which outlives the interpreter: arrays that die at its end still call the code that takes their memory."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
-    return x
-
-
-def function(address: int, *argument_types: type, hold_gil: bool = False) -> Callable[..., int]:
-    """A C function at `address` that returns int32; the GIL is released around calls unless `hold_gil`."""
-    prototype = ctypes.PYFUNCTYPE if hold_gil else ctypes.CFUNCTYPE
-    called: Callable[..., int] = prototype(ctypes.c_int32, *argument_types)(address)
-    return called
+    return {name: int(tracker[name]) for name in names}, close

@@ -33,7 +33,7 @@ from jitgraph.abi import (
     Status,
 )
 from jitgraph.ir.graph import Site
-from jitgraph.runtime import engine, table, threads
+from jitgraph.runtime import linking, table, threads
 from jitgraph.runtime.pool import pool as memory
 from jitgraph.runtime.pool import recipe
 
@@ -269,10 +269,10 @@ class Executable:
         self.sites = list(sites)
         self.hosts = dict(hosts or {})
         #: Held as long as the code may run.
-        self.library = engine.link(code, EXPORTS)
+        self.library = linking.link(code, EXPORTS)
         self.addresses = self.library.addresses
-        self._prepare = engine.function(self.addresses["prepare"], _P, ctypes.c_char_p, _P, _P, _P, hold_gil=True)
-        self._entry = engine.function(self.addresses["entry"], _P, ctypes.c_char_p, _P, _P, _P)
+        self._prepare = linking.function(self.addresses["prepare"], _P, ctypes.c_char_p, _P, _P, _P, hold_gil=True)
+        self._entry = linking.function(self.addresses["entry"], _P, ctypes.c_char_p, _P, _P, _P)
         self.pool: list[Frame] = []
         kinds: list[struct.Struct | bool | None] = [False] * interface.arguments
         for slot in interface.arrays:

@@ -74,9 +74,9 @@ class Pool:
     """
 
     def __init__(self) -> None:
-        from jitgraph.runtime import engine, prebuilt
+        from jitgraph.runtime import linking, prebuilt
 
-        self.addresses = engine.load(
+        self.addresses = linking.load(
             prebuilt.object_code("jitgraph.pool", pool_code.pool_text, made_of="pool"), EXPORTS
         )
         function = ctypes.PYFUNCTYPE

@@ -18,8 +18,8 @@ import numpy as np
 from jitgraph import signals
 from jitgraph.abi import NEVER, TABLE, TABLE_BYTES, TABLE_CLOCK, TABLE_LIMIT, TABLE_SIGNALS, TABLE_STREAM
 from jitgraph.errors import InternalError
+from jitgraph.runtime.cpu import recognise
 from jitgraph.runtime.pool import pool
-from jitgraph.target import host
 
 _I = ctypes.c_int64
 _P = ctypes.c_void_p
@@ -36,7 +36,7 @@ def table() -> ctypes.Array[ctypes.c_void_p]:
     for k, address in enumerate(signals.addresses()):
         addresses[TABLE_SIGNALS // 8 + k] = address
     addresses[TABLE_CLOCK // 8] = _address(ctypes.CDLL(None), "clock_gettime")
-    addresses[TABLE_STREAM // 8] = host().l3_bytes * 3 // 4  # where both ways were measured to be as good
+    addresses[TABLE_STREAM // 8] = recognise().l3_bytes * 3 // 4  # where both ways were measured to be as good
     memory = pool()
     for i, name in enumerate(TABLE):
         if name in ("malloc", "free"):

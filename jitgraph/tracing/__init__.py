@@ -21,23 +21,3 @@ copy), `standins` (what the copy calls), `globals`, `hidden` and `outside` (stat
 `control_flow`, `branches`, `carried`, `loop_regions`, `merging`, `iteration`, `poison` (branches and loops), `host`
 (calls back), `leaves` (keys), `capture_mode`, `results` and `capture` (the trace).
 """
-
-from jitgraph.tracing.capture import Trace, TraceOptions, call_key
-from jitgraph.tracing.capture import trace as trace_function
-from jitgraph.tracing.hidden import HiddenArg, Replay
-from jitgraph.tracing.host import Host, HostCall
-from jitgraph.tracing.leaves import CallSpec, alias_pattern, leaf_type
-
-__all__ = [
-    "CallSpec",
-    "HiddenArg",
-    "Host",
-    "HostCall",
-    "Replay",
-    "Trace",
-    "TraceOptions",
-    "alias_pattern",
-    "call_key",
-    "leaf_type",
-    "trace_function",
-]

@@ -12,7 +12,7 @@ import pytest
 
 from jitgraph.errors import InternalError
 from jitgraph.native.language import compile_functions
-from jitgraph.runtime import engine
+from jitgraph.runtime import engine, linking
 
 HEAD = "from jitgraph.native.language import *\nfrom enum import IntEnum\nclass R(IntEnum):\n    A = 1\n    B = 2\nTEN = 10\n"
 
@@ -31,7 +31,7 @@ def compiled(tmp_path, monkeypatch):
         spec.loader.exec_module(module)
         text = compile_functions([module], offsets or {}, table or {})
         code = engine.compile_object(text, verify=True, opt=1, passes=("always_inliner", "sroa", "simplify_cfg"))
-        address = engine.load(code, ("main",))["main"]
+        address = linking.load(code, ("main",))["main"]
         return lambda *given: ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(given))(address)(*given)
 
     return make

@@ -15,9 +15,10 @@ from jitgraph.errors import AxisError, DTypeError, ShapeError
 from jitgraph.ir.dims import symbol
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.reshapes import reshape_view_layout
 from jitgraph.ir.types import AxisMap, IndexMap, Layout, TensorType, python_type, scalar_type
 from jitgraph.ops.families import drop_axis_map, newaxis_map, reverse_map
-from jitgraph.ops.shape import reshape_view_layout, view_of
+from jitgraph.ops.shape import view_of
 
 N, M = symbol("n"), symbol("m")
 

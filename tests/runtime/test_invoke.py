@@ -19,7 +19,7 @@ from jitgraph.errors import DTypeError, InternalError, ShapeError
 from jitgraph.ir.dims import symbol
 from jitgraph.ir.graph import Site
 from jitgraph.ir.types import TensorType, dense_layout, python_type
-from jitgraph.runtime import engine, invoke, table
+from jitgraph.runtime import engine, invoke, linking, table
 from jitgraph.runtime.invoke import Deoptimise, Executable
 from jitgraph.runtime.pool import pool
 from jitgraph.source import SourceLoc
@@ -457,7 +457,7 @@ def test_kernel_status_and_results_reach_the_entry() -> None:
 
 def test_damaged_object_code_is_an_internal_error() -> None:
     with pytest.raises(InternalError, match="does not link"):
-        engine.load(b"no object", ("entry",))
+        linking.load(b"no object", ("entry",))
     with pytest.raises(InternalError, match="LLVM refuses"):
         engine.compile_object("define void @f() { ret i32 0 }")
 

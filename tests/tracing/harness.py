@@ -11,9 +11,10 @@ from jitgraph.ir.types import IndexMap
 from jitgraph.ir.verifier import verify
 from jitgraph.specialise import chosen_order, replay_stores, wanted_leaves
 from jitgraph.tensor import view_array
-from jitgraph.tracing import CallSpec, TraceOptions, call_key
 from jitgraph.tracing.capture import trace
 from jitgraph.tracing.hidden import Live
+from jitgraph.tracing.leaves import CallSpec
+from jitgraph.tracing.trace import TraceOptions, call_key
 
 
 class Jit:

@@ -1,0 +1,133 @@
+"""Specialisations from disk: a process that makes a call which an earlier one has made needs no tracer, and no LLVM.
+
+An entry has a trace in plain data (`tracing.portable`) with its object code. Its key says all that a trace depends on
+before it looks at anything outside: the function's code, the options, the call's key, settings, versions, the CPU. What
+the trace looked at is in the entry, and is compared with this process when it is read. Whatever differs is a miss: the
+call is traced, and the entry is written anew.
+"""
+
+from __future__ import annotations
+
+import marshal
+import sys
+import warnings
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitgraph import compiler
+from jitgraph.cache import disk
+from jitgraph.cache.key import Parts, digest, parts
+from jitgraph.config import config
+from jitgraph.options import JitOptions
+from jitgraph.runtime import cpu
+from jitgraph.specialise import Recalled, Specialisation, serves
+from jitgraph.tracing import portable
+from jitgraph.tracing.hidden import Call
+
+#: Entries of one key: traces that differ in what they looked at, or in how sizes compare.
+_VARIANTS = 4
+
+
+class Found(NamedTuple):
+    """What a look at the disk has found.
+
+    Attributes:
+        made: a specialisation, if one serves the call.
+        key: where a new one is to be written; empty: nowhere.
+    """
+
+    made: Specialisation | None
+    key: str = ""
+
+
+class Recall:
+    """The entries of one function.
+
+    Args:
+        fn: the function, of which only Python ones have entries.
+    """
+
+    def __init__(self, fn: Any, options: JitOptions) -> None:
+        self.fn = fn
+        self.options = options
+        self.name = f"trace of {getattr(fn, '__qualname__', '')}"
+        #: What all keys of the function have.
+        self._made_of: tuple[Any, ...] | None = None
+        if type(fn) is FunctionType:
+            module = sys.modules.get(fn.__module__ or "")
+            if module is not None and vars(module) is fn.__globals__:
+                code = options.code
+                self._made_of = (
+                    portable.digest_of(fn.__code__), fn.__module__, options.static_argnames, options.specialize,
+                    sorted(code.fastmath), code.numerics, options.donate_argnames,
+                )  # fmt: skip
+
+    def find(self, call_key: Sequence[Any], leaves: Sequence[Any], call: Call) -> Found:
+        """A specialisation that serves the call, if there is one on disk."""
+        text = self._text(call_key)
+        if text is None:
+            return Found(None)
+        made_of = self._parts()
+        for variant in range(_VARIANTS):
+            key = digest(f"{text}{variant}", made_of)
+            entry = disk.load(key, self.name)
+            if entry is None:
+                return Found(None, key)
+            made = self._read(entry.code, call_key, leaves, call)
+            if made is not None:
+                return Found(made)
+        return Found(None, key)
+
+    def _read(
+        self, content: bytes, call_key: Sequence[Any], leaves: Sequence[Any], call: Call
+    ) -> Specialisation | None:
+        """The specialisation of an entry; None if it does not serve the call."""
+        written, exported, is_long, products, blas, interface, code = marshal.loads(content)  # noqa: S302  # checksummed
+        tree, keys, aliases = call_key[:3]
+        try:
+            trace = portable.read(self.fn, written, {"in_tree": tree, "keys": keys, "aliases": aliases}, call)
+        except (portable.Elsewhere, RecursionError):
+            return None
+        if not serves(trace, leaves, call) or (products and compiler.order_now() != blas):
+            return None
+        compiled = compiler.with_code(trace.graph, interface, code, products=products)
+        return Specialisation(trace, keys, Recalled(compiled, exported, is_long))
+
+    def keep(self, key: str, made: Specialisation) -> None:
+        """Write a specialisation to disk, if another process could use it.
+
+        Args:
+            key: where, as `find` has said.
+        """
+        found = compiler.code_of(made.compiled)
+        if not key or found is None:
+            return
+        code, interface = found
+        products = made.compiled.has_products
+        blas = compiler.order_now() if products else ""
+        try:
+            written = portable.write(self.fn, made.trace)
+            content = marshal.dumps((tuple(written), made.exported, made.is_long, products, blas, interface, code))
+        except (portable.Refused, RecursionError, ValueError):  # ValueError: too deep for marshal
+            return
+        disk.store(key, self.name, disk.Entry({}, content, {"function": self.name, **self._parts()._asdict()}))
+
+    def _text(self, call_key: Sequence[Any]) -> str | None:
+        """What a trace depends on, beside versions and the CPU; None where there is to be no entry."""
+        if self._made_of is None or not config.cache or config.verify or config.dump or config.opaque_modules:
+            return None
+        try:
+            said = portable.key_of(tuple(call_key))
+        except (portable.Refused, RecursionError):
+            return None
+        # constants are computed while tracing, and may be shown
+        state = np.geterr(), np.get_printoptions(), [f for f in warnings.filters if f[0] == "error"]
+        return repr((self._made_of, said, config.unroll_limit, sys.version, sys.flags.optimize, state))
+
+    @staticmethod
+    def _parts() -> Parts:
+        cpu_key = f"{cpu.identity() or cpu.recognise().key};{config.cpu}"
+        return parts(cpu_key, compiler.backend().llvm_version)
