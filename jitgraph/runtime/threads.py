@@ -20,7 +20,6 @@ import atexit
 import ctypes
 import operator
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -178,20 +177,25 @@ def _load() -> None:
     """Load the pool's code, and tell it what it needs."""
     if _pool.addresses:
         return
-    from jitgraph.runtime import engine, prebuilt, threads_code
+    from jitgraph.runtime import linking, prebuilt, threads_code
 
-    code = prebuilt.object_code("jitgraph.threads", threads_code.text)
-    _pool.addresses = engine.load(code, threads_code.EXPORTS)
+    code = prebuilt.object_code("jitgraph.threads", threads_code.text, made_of="threads")
+    _pool.addresses = linking.load(code, threads_code.EXPORTS)
     c = ctypes.CDLL(None)
     state = _state()
     functions = {
         threads_code.SYSCALL: c.syscall,
         threads_code.YIELD: c.sched_yield,
         threads_code.CLOCK: c.clock_gettime,
+        threads_code.GETCPU: c.sched_getcpu,
         threads_code.FREE: _P(table.table()[TABLE.index("free")]),
     }
     for at, function in functions.items():
         state[at // 8] = ctypes.cast(function, _P).value or 0
+    cores = (ctypes.c_uint8 * threads_code.CORES_BYTES).from_address(_pool.addresses["state"] + threads_code.CORES)
+    for core in os.sched_getaffinity(0):
+        if core < 8 * threads_code.CORES_BYTES:
+            cores[core // 8] |= 1 << core % 8
 
 
 def _state() -> ctypes.Array[ctypes.c_int64]:
@@ -217,6 +221,8 @@ def _settle() -> None:
 
 def _spawn(more: int) -> None:
     """Start workers, with all signals blocked: Python's handlers belong to its own threads."""
+    import signal  # makes many constants, of which most processes need none
+
     from jitgraph.runtime import threads_code
 
     c = ctypes.CDLL(None, use_errno=True)

@@ -5,6 +5,9 @@ the next piece in the low one) says whether it is open: odd generations are. A t
 ticket for the one after it, which fails if the generation is another by now: what it read of the job before holds then,
 as fields change only while the ticket is closed, and a thread that is late takes nothing from a later job. Threads look
 for an open ticket a while, then sleep on a futex; the caller works too, then waits until all pieces are finished.
+
+Some kernels put a thread that is woken on the core of the one that woke it, and leave the two there for longer than
+most jobs take. A worker that finds itself on the core of its job's caller leaves it, for as long as callers are there.
 """
 
 from __future__ import annotations
@@ -28,8 +31,11 @@ JOB_PART, JOB_CLOSURE, JOB_LOWER, JOB_UPPER, JOB_UNIT, JOB_PIECES, JOB_THREADS =
 LOCK, STATUS, STOP = 256, 320, 324
 ERROR = 328  # error site and values of the piece that failed first
 THREADS, COLD, PIECE, LONG, LONG_PIECE, POLL_NS = range(384, 432, 8)
-SYSCALL, YIELD, CLOCK, FREE = range(448, 480, 8)  # C functions
-STATE_BYTES = 512
+SYSCALL, YIELD, CLOCK, FREE, GETCPU = range(448, 488, 8)  # C functions
+CALLER = 488  # the core on which the job's caller began
+CORES = 512  # those that threads may run on, one bit each
+CORES_BYTES = 128
+STATE_BYTES = CORES + CORES_BYTES
 
 # Offsets in what a worker is started with.
 WORKER_INDEX, WORKER_CONTEXT = 0, 8
@@ -50,7 +56,7 @@ def text(triple: str) -> str:
         KeyError: no futex is known on this kind of machine.
     """
     architecture = triple.partition("-")[0]
-    futex = {"x86_64": 202, "aarch64": 98}[architecture]
+    futex, set_affinity = {"x86_64": (202, 203), "aarch64": (98, 122)}[architecture]
     pause, hint = {"x86_64": ("llvm.x86.sse2.pause", ""), "aarch64": ("llvm.aarch64.hint", "i32 1")}[architecture]
     load_fields = "\n".join(
         f"  %{name}.at = getelementptr i8, ptr @state, i64 {at}\n"
@@ -99,6 +105,40 @@ define internal i64 @now() nounwind {{
   %big = mul i64 %s, 1000000000
   %t = add i64 %big, %ns
   ret i64 %t
+}}
+
+; leaves the core of the job's caller
+define internal void @apart() nounwind {{
+  %mask = alloca [{CORES_BYTES} x i8], align 8
+{field("at", GETCPU)}
+{field("caller.at", CALLER)}
+  %getcpu = load ptr, ptr %at, align 8
+  %here = call i32 %getcpu()
+  %core = sext i32 %here to i64
+  %caller = load atomic i64, ptr %caller.at monotonic, align 8
+  %same = icmp eq i64 %core, %caller
+  %known = icmp ult i64 %core, {8 * CORES_BYTES}
+  %shared = and i1 %same, %known
+  br i1 %shared, label %leave, label %done
+leave:
+{field("cores", CORES)}
+{field("syscall.at", SYSCALL)}
+  call void @llvm.memcpy.p0.p0.i64(ptr %mask, ptr %cores, i64 {CORES_BYTES}, i1 false)
+  %byte = lshr i64 %core, 3
+  %bits.at = getelementptr i8, ptr %mask, i64 %byte
+  %bits = load i8, ptr %bits.at
+  %low = and i64 %core, 7
+  %narrow = trunc i64 %low to i8
+  %bit = shl i8 1, %narrow
+  %others = xor i8 %bit, -1
+  %left = and i8 %bits, %others
+  store i8 %left, ptr %bits.at
+  %syscall = load ptr, ptr %syscall.at, align 8
+  ; an empty mask is refused, and all stays as it was
+  %r = call i64 (i64, ...) %syscall(i64 {set_affinity}, i64 0, i64 {CORES_BYTES}, ptr %mask)
+  br label %done
+done:
+  ret void
 }}
 
 ; gives back what pieces have left on the heap of a worker's context
@@ -239,6 +279,12 @@ entry:
 {field("error.at", ERROR)}
 {field("wake.at", WAKE)}
 {field("sleepers.at", SLEEPERS)}
+{field("getcpu.at", GETCPU)}
+{field("caller.at", CALLER)}
+  %getcpu = load ptr, ptr %getcpu.at, align 8
+  %here = call i32 %getcpu()
+  %core = sext i32 %here to i64
+  store atomic i64 %core, ptr %caller.at monotonic, align 8
   store atomic i32 0, ptr %finished.at monotonic, align 4
   store atomic i32 0, ptr %waiting.at monotonic, align 4
   store atomic i32 0, ptr %status.at monotonic, align 4
@@ -514,6 +560,7 @@ look:
   %part = icmp slt i64 %index, %limit
   br i1 %part, label %take, label %idle
 take:
+  call void @apart()
   call void @work(ptr %ctx, i64 %g, i1 false)
   %heap.at = getelementptr i8, ptr %ctx, i64 {CONTEXT_HEAP}
   %heap = load ptr, ptr %heap.at, align 8

@@ -213,6 +213,27 @@ def test_a_signal_ends_a_long_loop(count: int, body: str, tmp_path: Path) -> Non
     assert run(text).split() == ["KeyboardInterrupt", "Mine", "told"]
 
 
+@pytest.mark.skipif(threads.usable_cores() < 2, reason="needs two cores")
+@linux
+def test_a_worker_leaves_the_core_of_the_caller() -> None:
+    text = """
+        cores = os.sched_getaffinity(0)
+        with eager_threads():
+            here = {min(cores)}
+            check()
+            (worker,) = {int(name) for name in os.listdir("/proc/self/task")} - {os.getpid()}
+            assert os.sched_getaffinity(worker) in (cores, cores - here, here)
+            os.sched_setaffinity(0, here)
+            for _ in range(100_000):
+                os.sched_setaffinity(worker, here)
+                check()
+                if os.sched_getaffinity(worker) == cores - here:
+                    print("apart")
+                    break
+    """
+    assert run(text, JITGRAPH_NUM_THREADS="2", OPENBLAS_NUM_THREADS="1").split() == ["apart"]
+
+
 @linux
 def test_a_signal_ends_a_region_of_threads(tmp_path: Path) -> None:
     (tmp_path / "long_region.py").write_text(
