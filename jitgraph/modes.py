@@ -17,10 +17,10 @@ from jitgraph.ir.builder import Builder, Undecided
 from jitgraph.ir.dims import Dim, DimLike, evaluate, ne1, substitute, symbol, symbols
 from jitgraph.ir.graph import Block, Op, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
+from jitgraph.ir.reshapes import reshape_view_layout
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
 from jitgraph.ops.bits import reinterpret, reinterpreted_type
 from jitgraph.ops.complexes import part_type
-from jitgraph.ops.shape import reshape_view_layout
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Ratio, Step, Storage, Tensor
 
@@ -39,6 +39,8 @@ _ANY_ORDER = frozenset(("copy", "cast", "view", "reshape", "write", "write_throu
 _KEEP_ORDER = frozenset(("take", "compress"))
 #: Reductions that take such arrays through NumPy's buffer, which their rounding shows.
 _BUFFERED = frozenset(("reduce_sum", "reduce_prod"))
+#: Products and absolute values of complex numbers: see `ops.pairs.runs_backwards`.
+_BY_RUNS = frozenset(("mul", "square", "abs"))
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -102,7 +104,37 @@ class TraceMode:
                     else:
                         return self._with_weak_integers(defn, values, attrs)
                     break
+        if defn.name in _BY_RUNS and any(v.type.dtype.kind == "c" and v.type.layout.negative for v in values):
+            return self._in_runs(defn, values, attrs)
         return self._emit(defn, values, attrs)
+
+    def _in_runs(self, defn: OpDef, values: Sequence[Value], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        """An operator whose bits depend on whether NumPy goes backwards over all: axes of one element do not count."""
+        ndim = max(v.type.ndim for v in values)
+        single: list[int] = []  # counted from the last axis
+        for j in range(1, ndim + 1):
+            sizes = [v.type.shape[-j] for v in values if v.type.ndim >= j]
+            if any(d != 1 for d in sizes) and all(map(self._is_one, sizes)):
+                single.append(j)
+        if not single:
+            return self._emit(defn, values, attrs)
+        narrow = []
+        for v in values:
+            kept = [k for k in range(v.type.ndim) if v.type.ndim - k not in single]
+            axes = [AxisMap(0, 1, kept.index(k)) if k in kept else AxisMap(0) for k in range(v.type.ndim)]
+            seen = IndexMap(tuple(v.type.shape[k] for k in kept), tuple(axes))
+            narrow.append(self.view(v, seen) if len(kept) < v.type.ndim else v)
+        (made,) = self.apply(defn, narrow, attrs)
+        kept = [k for k in range(ndim) if ndim - k not in single]
+        shape = tuple(made.type.shape[kept.index(k)] if k in kept else 1 for k in range(ndim))
+        return (self.view(made, IndexMap(shape, tuple(AxisMap(0, 1, k) for k in kept))),)
+
+    def _is_one(self, d: DimLike) -> bool:
+        """Whether a size is 1, by a guard perhaps; False if only the run knows."""
+        try:
+            return self.decide("==", d, 1)
+        except Undecided:
+            return False
 
     def _emit(self, defn: OpDef, values: Sequence[Value], attrs: dict[str, Any]) -> tuple[Value, ...]:
         try:
@@ -225,6 +257,9 @@ class TraceMode:
 
     def watch(self, storage: Storage, sources: list[Storage]) -> None:
         """`storage` may be the memory of `sources`, as only the run knows: a traced function must write to neither."""
+
+    def perhaps_view(self, storage: Storage, source: Storage, sizes: list[DimLike]) -> None:
+        """`storage` is a copy, and would be the memory of `source` if one of `sizes` was 1, as only the run knows."""
 
     def type_of(self, value: Any) -> TensorType:
         return value.type  # type: ignore[no-any-return]
@@ -372,7 +407,12 @@ class TraceMode:
                 self.check(
                     fits, "ShapeError", f"{what}: operands could not be broadcast together: sizes {{0}} and {{1}}", a, b
                 )
-            return ne1(a) * a + (1 - ne1(a)) * b
+            if "ne1" not in f"{a} {b}":
+                return ne1(a) * a + (1 - ne1(a)) * b
+            # of sizes that are chosen themselves: an expression would double with each operator
+            sizes = self.dim_value(a), self.dim_value(b)
+            (size,) = self.builder.apply(REGISTRY["where"], self.compare("ne", a, 1), *sizes)
+            return self.bind(self.builder.apply(REGISTRY["as_kind"], size, kind="py_int")[0], "k", 0)
         self._merged[a, b] = found
         return found
 

@@ -329,6 +329,12 @@ def _main_and_tail(
     a.label(rest)
     if known is not None and known % step == 0:
         return
+    if known is not None and known % step == 1:
+        # not under a mask: of a store of one known lane LLVM makes a scalar store, as wide as what was truncated for it
+        body.widen(1)
+        body.emit(end, None, level)
+        body.widen(lanes)
+        return
     if interleave > 1:
         after = a.fresh_label("vector.tail")
         if known is None:

@@ -175,7 +175,7 @@ def symbol(name: str) -> Dim:
 
 
 def floordiv(a: DimLike, b: DimLike) -> DimLike:
-    """a // b. Exact divisions and the exact part of a sum are carried out: (4*n + 2) // 2 is 2*n + 1."""
+    """a // b where b is not 0. The exact part of a sum is carried out: (4*n + 2) // 2 is 2*n + 1, m*n // n is m."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     if b == 1:
@@ -186,12 +186,30 @@ def floordiv(a: DimLike, b: DimLike) -> DimLike:
         return 0
     if a == b:
         return 1
-    if isinstance(b, int) and isinstance(a, Dim):
-        exact = {mono: coef // b for mono, coef in a.terms if coef % b == 0}
-        rest = {mono: coef for mono, coef in a.terms if coef % b}
+    if isinstance(a, Dim):
+        exact, rest = _divided(a, b)
         if exact:
             return _make(exact) + floordiv(_make(rest), b)
     return _atom("floordiv", a, b)
+
+
+def _divided(a: Dim, b: DimLike) -> tuple[dict[Monomial, int], dict[Monomial, int]]:
+    """The terms of `a` that `b`, a number or a single term, divides, divided, and the others."""
+    if isinstance(b, Dim) and len(b.terms) > 1:
+        return {}, dict(a.terms)
+    divisor, factor = ((), b) if isinstance(b, int) else b.terms[0]
+    exact: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for mono, coef in a.terms:
+        left = list(mono)
+        for atom in divisor:
+            if atom in left:
+                left.remove(atom)
+        if coef % factor == 0 and len(left) == len(mono) - len(divisor):
+            exact[tuple(left)] = coef // factor
+        else:
+            rest[mono] = coef
+    return exact, rest
 
 
 def mod(a: DimLike, b: DimLike) -> DimLike:
@@ -204,6 +222,10 @@ def mod(a: DimLike, b: DimLike) -> DimLike:
         rest = _make({mono: coef % b for mono, coef in a.terms})
         if rest != a:
             return mod(rest, b)
+    elif isinstance(a, Dim):
+        exact, others = _divided(a, b)
+        if exact:
+            return mod(_make(others), b)
     return _atom("mod", a, b)
 
 

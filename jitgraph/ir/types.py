@@ -108,6 +108,14 @@ class TensorType:
         """Held in a register: any kind but `array` (a 0-d array is held in memory when it escapes)."""
         return self.kind != "array"
 
+    def is_contiguous(self, order: str) -> bool:
+        """Whether it lies in one piece in this order, "C" or "F", wherever axes of size 1 stand."""
+        layout = self.layout
+        if not layout.is_dense:
+            return False
+        axes = [k for k in layout.order if self.shape[k] != 1]
+        return axes == sorted(axes, reverse=order == "F")
+
     def with_shape(self, shape: Shape, layout: Layout | None = None) -> TensorType:
         return TensorType(self.dtype, shape, "array", layout)  # type: ignore[arg-type]
 

@@ -211,6 +211,9 @@ def _power(a: Any, b: Any) -> Any:
     return x**y if x.dtype.kind == y.dtype.kind == "f" else np.power(x, y)
 
 
+_power.of_arrays = np.power  # type: ignore[attr-defined]
+
+
 binary(
     "pow",
     np.power,

@@ -7,12 +7,13 @@ once on the captured graph, because the functions behind host calls are not stor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jitgraph.ir.graph import Graph, Op, Site
+from jitgraph.ir.graph import Graph, Op, Site, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 
 
@@ -43,20 +44,48 @@ def _is_bounded(op: Op) -> bool:
 
 def _to_host(graph: Graph, op: Op) -> None:
     attrs = dict(op.attrs)
-    function = partial(_quiet, op.defn, attrs)
+    called, operands = _uncast(op)
+    function = partial(_quiet, called, attrs)
     function.borrows = True  # type: ignore[attr-defined]  # NumPy's bits depend on strides: it gets the operands themselves
     graph.sites.append(Site("host", f"np.{op.name}", op.loc, function))
     types = tuple(r.type for r in op.results)
     host = {"site": len(graph.sites) - 1, "order": 0, "types": types, "effects": False}
-    call = Op(REGISTRY["host_call"], op.operands, types, host, (), op.loc)
+    call = Op(REGISTRY["host_call"], operands, types, host, (), op.loc)
     assert op.block is not None
     op.block.insert_before(op, call)
     graph.replace(op, call.results)
 
 
-def _quiet(defn: OpDef, attrs: dict[str, Any], *operands: Any) -> Any:
+def _uncast(op: Op) -> tuple[OpDef | Callable[..., Any], list[Value]]:
+    """What to call, and with what: NumPy casts operands itself, as the way in which it goes over them decides bits.
+
+    A loop that goes backwards, say, may be another one than that over NumPy's buffer.
+    """
+    function = op.defn.evaluate
+    dtypes = {v.type.dtype for v in op.operands}
+    if any(v.type.kind == "array" for v in op.operands):
+        function = getattr(function, "of_arrays", function)
+    if not isinstance(function, np.ufunc) or len(op.operands) < 2 or len(dtypes) > 1:
+        return op.defn, list(op.operands)
+    operands = [_source(v, op) for v in op.operands]
+    if operands == list(op.operands):
+        return op.defn, operands
+    return partial(function, dtype=dtypes.pop()), operands
+
+
+def _source(value: Value, op: Op) -> Value:
+    """What an operand was before the operator itself, at its place in the program, asked for another dtype."""
+    cast = value.producer
+    if cast is None or cast.name != "cast" or cast.loc != op.loc:
+        return value
+    source = cast.operands[0]
+    return value if source.type.is_python else source
+
+
+def _quiet(called: OpDef | Callable[..., Any], attrs: dict[str, Any], *operands: Any) -> Any:
+    function = called.evaluate if isinstance(called, OpDef) else called
     with np.errstate(all="ignore"):
-        return defn.evaluate(*operands, **attrs)
+        return function(*operands, **attrs)
 
 
 def _renumber(graph: Graph) -> None:

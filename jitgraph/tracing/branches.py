@@ -16,8 +16,10 @@ from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, lift, set_version
 from jitgraph.tracing.capture_mode import frame_of
 from jitgraph.tracing.cells import Cell, Reshaped
-from jitgraph.tracing.merging import Merge, caller_scope
-from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.implied import implied
+from jitgraph.tracing.merging import Merge, Overlay, caller_scope
+from jitgraph.tracing.options import narrowed
+from jitgraph.tracing.poison import OneOf, Poison
 from jitgraph.tracing.regions import (
     ENDLESS,
     Endless,
@@ -107,6 +109,7 @@ class Branch:
         side = Side(Block())
         self.sides.append(side)
         self.opened = self.regions.open(side.block, self.before)
+        self.regions.mode.tested.update(implied(self.predicate, self.taken))
         return True
 
     def caught(self, error: Exception) -> bool:
@@ -124,6 +127,10 @@ class Branch:
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
+        if isinstance(error, TypeError):  # of a type that a name has from the second turn of a loop on?
+            loops = [o.loop for o in self.regions.opened if o.loop is not None]
+            for loop in reversed(loops):
+                loop.ask_first_turn()
         mode = self.regions.mode
         message, shown, recipe = message_of(error, mode)
         side.raised = Raised(type(error), message, [lift(mode, x) for x in shown], frame_of(error)[1], recipe)
@@ -160,6 +167,10 @@ class Branch:
         if side.raised is None:
             self.regions.check_variables(self.opened, scope, self.info.assigned)
             side.born = self.opened.born
+            several = {n: v for n in self.info.names if type(v := scope.get(n)) is OneOf}
+            known = {n: x for n, v in several.items() if (x := narrowed(self.regions.mode, v)) is not v}
+            if known:
+                side.scope = Overlay(known, scope)
         try:
             side.storages = self.regions.close(self.opened, failed=side.raised is not None, cells=True)
         except Reshaped as answer:

@@ -16,7 +16,6 @@ from jitgraph.ir.graph import Block, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import PYTHON_KINDS, IndexMap
 from jitgraph.modes import TraceMode, constant_of
-from jitgraph.records import dataclass
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor, wrap
 from jitgraph.tracing import floating, host
@@ -24,21 +23,10 @@ from jitgraph.tracing.choices import Choice, Watched
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.reruns import Handled
 from jitgraph.tracing.restart import Restart
+from jitgraph.tracing.trace import Assumption
 
 if TYPE_CHECKING:
     from jitgraph.tracing.outside import Outside
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """What stands behind the site of a check that the trace took for granted: the number of the assumption.
-
-    Attributes:
-        undone: what the caller could see of the call is put back in front of the check.
-    """
-
-    number: int
-    undone: bool = False
 
 
 def called_by_user() -> bool:
@@ -144,12 +132,18 @@ class CaptureMode(TraceMode):
         #: The answers of this trace.
         self.assumed: list[bool] = []
         self.known_flags: dict[Value, bool] = {}
+        #: What the tests of the branches around say of bools.
+        self.tested: dict[Value, bool] = {}
+        #: Whether a value of several types is its option k, by the number that says so and k (see `options`).
+        self.option_flags: dict[tuple[Value, int], Value] = {}
         #: Whether a call back with an effect was emitted.
         self.effects = False
         self.blocks: list[Block] = [builder.block]
         self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
         #: Storages that may share memory with others on one path.
         self._watched: list[Watched] = []
+        #: Copies that may be views of another storage, with the key to settle that: see `perhaps_view`.
+        self._perhaps: list[tuple[Storage, Storage, Any]] = []
         #: What functions return, to be watched from the end of their calls on.
         self._returned: list[Watched] = []
         #: Storages that were made unusable, with their mode and value from before.
@@ -198,6 +192,11 @@ class CaptureMode(TraceMode):
         self.builder.graph.add_symbol(Symbol(name, "arg", argument, -1 - axis, lower=None, hint=example[axis]))
         return symbol(name)
 
+    def is_visible(self, value: Value) -> bool:
+        """Whether a value of the graph is made where the builder's place may use it."""
+        block: Block | None = value.block if value.producer is None else value.producer.block
+        return block in self.blocks or block is self.builder.block
+
     def watch(self, storage: Storage, sources: list[Storage], settle: Any = None, *, late: bool = False) -> None:
         """`storage` holds a value that is, on some path, the memory of `sources`: write one, and the other is unread.
 
@@ -208,6 +207,29 @@ class CaptureMode(TraceMode):
         sources = [s for s in sources if s is not storage]
         if sources:
             (self._returned if late else self._watched).append(Watched(storage, sources, settle))
+
+    def perhaps_view(self, storage: Storage, source: Storage, sizes: list[DimLike]) -> None:
+        """The run is given up for Python where one of the sizes is 1, once the function shows that it matters."""
+        frame = user_frame()
+        key = (("view", frame.f_code, frame.f_lasti) if frame is not None else ("view",), 0)
+        if key not in self.settled:
+            self.watch(storage, [source], key)
+            self._perhaps.append((storage, source, key))
+        elif self.can_turn_back():
+            for d in sizes:
+                self.leave_to_python(self.compare("ne", d, 1), "a reshape is a view where an axis has one element")
+        else:
+            self.watch(storage, [source])
+
+    def show(self, storages: set[Storage]) -> None:
+        """The function returns what is in these storages: whether one is a view of another one matters.
+
+        Raises:
+            Restart: see `perhaps_view`.
+        """
+        for storage, source, key in self._perhaps:
+            if storage in storages and (source in storages or source.origin is not None):
+                raise Restart(settle=key)
 
     def watch_as(self, storage: Storage, known: Storage, *, late: bool = False) -> None:
         """`storage` may be all that `known` may be."""
@@ -232,6 +254,7 @@ class CaptureMode(TraceMode):
 
     def on_write(self, storage: Storage, old: Any) -> None:
         super().on_write(storage, old)
+        self.outside.on_write(storage)
         if storage in self.locked:
             if self.locked[storage] is not None:
                 raise Restart(settle=self.locked[storage])

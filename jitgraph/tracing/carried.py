@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -15,7 +15,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type, same_layout
 from jitgraph.pytree import TreeDef, flatten, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
-from jitgraph.tracing import same_arrays
+from jitgraph.tracing import carried_options, same_arrays
 from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.cells import Cell
@@ -31,6 +31,7 @@ from jitgraph.tracing.merging import (
     convert,
     describe,
     inner_symbols,
+    is_option,
     is_returned,
     is_value,
     join,
@@ -40,10 +41,11 @@ from jitgraph.tracing.merging import (
     same_place,
     same_static,
     sizes_of,
+    stays_inside,
     type_of,
 )
 from jitgraph.tracing.origins import look, moved
-from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound_text
+from jitgraph.tracing.poison import Maybe, OneOf, Poison, as_maybe, unbound_text
 from jitgraph.tracing.regions import Opened, Regions, defined_in, is_the_users, message_of, unmade
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import LoopInfo
@@ -121,6 +123,8 @@ class Region:
         self.peeled = False
         self.results: dict[str, Any] | None = None
         self.heads: dict[str, Any] = {}
+        #: Bools of this attempt to what stands for their negation.
+        self._negations: dict[Value, Value] = {}
         self.failure: Exception | None = None
         #: Names that the last turn leaves bound to a view of an array from before the loop.
         self.left: dict[str, Tensor] = {}
@@ -141,6 +145,8 @@ class Region:
         self.cells: dict[str, Cell] = {}
         #: A name for whose sake the attempt was given up: the first turn is to be traced in front.
         self.needs_first = ""
+        #: Names whose types before the loop and behind a turn differ, where no first turn can be traced in front.
+        self.optional: set[str] = set()
 
     # --- attributes and items
 
@@ -199,7 +205,7 @@ class Region:
         decided, unlinked, linked = self.regions.decided.get(self._key(), ((), (), ()))
         self.unlinked.update(unlinked)
         same_arrays.link_inits(self)
-        for name, tree, types, read in decided:
+        for name, tree, types, read, wholes in decided:
             known = self.names.get(name)
             if known is not None and known.tree == tree:
                 if read or known.types == list(types):  # else what it was before need not convert
@@ -208,6 +214,7 @@ class Region:
                             known.types[k] = t
             elif known is None and all(t is not None for t in types):
                 self._output(name, scope.get(name), tree, list(types), read=read)
+                self.names[name].wholes = dict(wholes)
 
     def _key(self) -> Any:
         """The loop's place, from where its function is called, and the types that it begins with."""
@@ -229,6 +236,9 @@ class Region:
             rebound = False
         if is_array and not (name in self.info.rebound if rebound is None else rebound):
             self._add_storage(value._storage)  # written in place: the name stays bound to it
+            return
+        if type(value) is OneOf and carried_options.is_open(self, name, value, value):
+            carried_options.carry(self, name, value, value)
             return
         leaves, tree = parts_of(value)
         types = [dense(carried_type(x)) for x in leaves]
@@ -302,6 +312,7 @@ class Region:
                 set_version(storage, argument)
                 self.mode.written_in_turns(storage)
         if bind:
+            self._negations.clear()
             self.head_leaves, self.head_parts = {}, {}
             self.heads = {n: self._head(c) for n, c in self.names.items() if c.read}
             storages = {(c.name, k): s for s, (c, k) in self.head_leaves.items()}
@@ -373,8 +384,12 @@ class Region:
             return UNSET
         before = self.before.get(name)
         if type(before) is Poison and before.unbound and self._opened() is not None and self._can_peel():
-            return Poison(lambda: NeedsFirstTurn(self, name), unbound=True)
+            return Poison(partial(self._unbound, name), unbound=True)
         return before
+
+    def _unbound(self, name: str) -> UnboundLocalError:
+        """What reading a name raises that the start of a turn does not bind; behind the loop that is Python's error."""
+        return NeedsFirstTurn(self, name) if self._opened() is not None else UnboundLocalError(unbound_text(name))
 
     def _can_peel(self) -> bool:
         """Whether the first turn may be traced in front of the region."""
@@ -449,8 +464,13 @@ class Region:
     def _compare_new(self, name: str, end: Any) -> bool:
         """A name that is not carried yet."""
         before = self.before.get(name)
+        if type(end) is Poison and not end.unbound and not self._is_unread(name):
+            end.fail()  # the next turn reads it
         if is_missing(end) or _unchanged(before, end):
             return True
+        if not is_missing(before) and carried_options.is_open(self, name, before, end):
+            carried_options.carry(self, name, before, end)
+            return False
         if self._is_unread(name) and self._is_left(end) and (is_missing(before) or self._has_turn()):
             self.left[name] = end
             return True
@@ -461,12 +481,14 @@ class Region:
         wholes = {k: x for k, x in enumerate(leaves) if self._is_unread(name) and not keeps and self._is_strided(x)}
         leaves = [make(x._storage, ()) if k in wholes else x for k, x in enumerate(leaves)]
         maybe = type(end) is Maybe or is_returned(name)
+        several = maybe or type(end) is OneOf
         stays = [
-            (maybe and isinstance(x, str | bytes | type))
+            (several and isinstance(x, str | bytes | type))
             or (
                 self._is_unread(name)
                 and (self._stays(x) if keeps else self._is_left(x))
                 and (maybe or self._has_turn())
+                and (not several or stays_inside(self.mode, x))
             )
             for x in leaves
         ]
@@ -496,6 +518,7 @@ class Region:
         read = is_read and not overwritten and name != RETURNED
         self._output(name, UNSET if overwritten else before, tree, types, read=read, fixed=fixed)
         self.names[name].wholes, self.names[name].moves = wholes, any(stays) and not keeps
+        self.names[name].options = () if is_returned(name) else carried_options.options_in(self, end)
         self.names[name].read_only |= protected(leaves)
         for k, x in enumerate(leaves):
             if not stays[k] and k not in wholes:
@@ -562,13 +585,38 @@ class Region:
             and self._is_outside(x._storage)
         )
 
-    @staticmethod
-    def _end_of(carried: Carried, end: Any) -> tuple[list[Any], TreeDef | None]:
+    def in_turn(self, emit: Callable[[], Any]) -> Any:
+        """What `emit` makes at the end of the turn that is traced."""
+        builder = self.mode.builder
+        block = builder.block
+        builder.at_end(self._blocks()[-1])
+        try:
+            return emit()
+        finally:
+            builder.at_end(block)
+
+    def _negated(self, flag: Value) -> Value:
+        """The negation of a bool of the turn that is traced, made once, at its end."""
+        known = self._negations.get(flag)
+        if known is None:
+            known = self.in_turn(lambda: self.mode.builder.apply(REGISTRY["logical_not"], flag)[0])
+            self._negations[flag] = known
+        return known
+
+    def end_of(self, name: str, end: Any) -> list[Any]:
+        """The parts of a name at the end of a turn, as they are carried if it is."""
+        carried = self.names.get(name)
+        return parts_of(end)[0] if carried is None or not carried.options else self._end_of(carried, end)[0]
+
+    def _end_of(self, carried: Carried, end: Any) -> tuple[list[Any], TreeDef | None]:
         """The value at the end of a turn, in parts like those that are carried."""
+        aligned = carried_options.at_end(self, carried, end)
+        if aligned is not None:
+            return aligned, carried.tree
         if carried.tree is not None and carried.tree.kind is Maybe:
             end = as_maybe(carried.name, end)
         if carried.tree is not None and carried.tree.kind is Boxed:
-            parts = boxed_as(end, carried.tree.meta)  # type: ignore[arg-type]  # the two types
+            parts = boxed_as(end, carried.tree.meta, self._negated)  # type: ignore[arg-type]  # the two types
             if parts is not None:
                 return parts, carried.tree
         leaves, tree = parts_of(end)
@@ -584,6 +632,16 @@ class Region:
         """Whether the operator surely has a turn, besides one that is traced in front of it."""
         return self._has_turn()
 
+    def _see_wholes(self, carried: Carried, end: Any) -> None:
+        """Views whose arrays are carried in their place are those of this attempt, if they are views at all."""
+        leaves = parts_of(end)[0]
+        for k, view in list(carried.wholes.items()):
+            x = leaves[k] if k < len(leaves) else None
+            if type(x) is Tensor and self._is_strided(x):
+                carried.wholes[k] = x
+            elif type(x) is not Tensor or x._steps != view._steps:
+                del carried.wholes[k]
+
     def _compare_carried(self, carried: Carried, end: Any) -> bool:
         if type(end) is Poison and not end.unbound:
             end.fail()
@@ -591,6 +649,10 @@ class Region:
             return True
         name = carried.name
         keeps = self._keeps(name, end)
+        self._see_wholes(carried, end)
+        opens = bool(carried.options) or carried_options.is_open(self, name, self.before.get(name), end)
+        if opens and not carried_options.fits(self, carried, end):
+            return False
         leaves, tree = self._end_of(carried, end)
         if tree is not None and tree.kind is Boxed and carried.tree is None:
             return self._carry_kind(carried, end, *tree.meta)  # type: ignore[misc]  # the two types
@@ -606,6 +668,8 @@ class Region:
             raise Changed(name, self.before.get(name), None)
         for k, x in enumerate(leaves):
             t, have = carried.types[k], carried_type(x)
+            if x is None and carried.options:
+                continue
             if t is None:
                 if (name, k) in self.links or (k in carried.origins and carried.origins[k].inside):
                     continue
@@ -709,14 +773,24 @@ class Region:
                     return name
         return ""
 
+    def ask_first_turn(self) -> None:
+        """What a turn begins with in another type than it has before the loop was refused.
+
+        Raises:
+            NeedsFirstTurn: the first turn can be traced in front of the loop.
+        """
+        name = self._converted() if self._may_peel() else ""
+        if name:
+            raise NeedsFirstTurn(self, name)
+
     def _tell_kinds(self, *names: str) -> bool:
         """Carry Python numbers that turns make another type's with their kind, as no call can turn back; any there are.
 
         Args:
             names: those meant; none: all that are used behind the loop.
         """
-        if len(self.mode.blocks) > 1:  # docs/limits.md: they are of the type that turns of the outer loop give them
-            return False
+        if any(o.loop is not None for o in self.regions.opened):
+            return False  # docs/limits.md: they are of the type that turns of the outer loop give them
         found = False
         for name in names or self.info.after:
             carried = self.names.get(name)
@@ -733,6 +807,17 @@ class Region:
     def _restart(self, error: errors.TraceError) -> Restart | None:
         """What traces the turns one by one, if there are few and the arguments say how many; `error` if that fails."""
         return None
+
+    def _open_options(self, change: Changed) -> bool:
+        """Carry a name as one of the types that it has before the loop and behind a turn; whether that is new."""
+        name, before = change.name, self.before.get(change.name)
+        if name in self.optional or name in self.cells or is_returned(name) or is_missing(before):
+            return False
+        if not is_option(before):
+            return False
+        self.optional.add(name)
+        self.attempts = 0
+        return True
 
     def _fail_type(self, change: Changed) -> NoReturn:
         name = change.name
@@ -829,6 +914,7 @@ class Region:
                 watched.append((leaves[k]._storage, origins.storages, late))
                 origins.choose(self.mode, leaves[k], codes)
             made[carried.name] = leaves
+        kept = {name for name in made if self._is_kept(self.names[name], scope.get(name))}
         for storage in self.storages:
             if storage.value.name and not results[at].name:
                 results[at].name = storage.value.name
@@ -837,8 +923,8 @@ class Region:
         for storage, sources, late in watched:
             self.mode.watch(storage, sources, late=late)
         for name, leaves in made.items():
-            same_arrays.watch_ends(self, leaves, scope.get(name), late=is_returned(name))
-            if self._is_kept(self.names[name], scope.get(name)):
+            same_arrays.watch_ends(self, leaves, self.end_of(name, scope.get(name)), late=is_returned(name))
+            if name in kept:
                 made[name] = [self.before.get(name)]
         for (name, k), (other, j) in self.links.items():
             made[name][k] = made[other][j]
@@ -957,7 +1043,7 @@ class Region:
             if (
                 name not in self.info.after
                 or name.startswith("_jg_")
-                or (carried.tree is not None and carried.tree.kind in (Maybe, Boxed))
+                or (carried.tree is not None and carried.tree.kind in (Maybe, Boxed, OneOf))
             ):
                 continue
             for init, t in zip(carried.inits, carried.types, strict=True):
@@ -975,7 +1061,7 @@ class Region:
         return bool(new)
 
     def _remember(self) -> None:
-        names = [(n, c.tree, tuple(c.types), c.read) for n, c in self.names.items()]
+        names = [(n, c.tree, tuple(c.types), c.read, dict(c.wholes)) for n, c in self.names.items()]
         self.regions.decided[self._entry_key] = names, frozenset(self.unlinked), frozenset(self.links)
 
     _entry_key: Any = None

@@ -26,6 +26,19 @@ class Changed(Exception):  # noqa: N818  # an answer
         self.name, self.before, self.after = name, before, after
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the types of a name.
+
+    Attributes:
+        kind: as `merging.kind_of` says.
+        tree: its parts.
+    """
+
+    kind: Any
+    tree: TreeDef
+
+
 @dataclass(slots=True)
 class Carried:
     """A name that a loop carries, leaf by leaf.
@@ -42,6 +55,8 @@ class Carried:
         varies: its parts that stayed in one attempt did not in the next.
         read_only: leaves, by number, that are arrays nobody may write to.
         perhaps: leaves, by number, that are so in some turns.
+        options: of a name of one of several types: these (see `options`).
+        aligned: what a turn leaves of such a name, and its parts in the order of the options.
     """
 
     name: str
@@ -57,6 +72,8 @@ class Carried:
     varies: bool = False
     read_only: frozenset[int] = frozenset()
     perhaps: frozenset[int] = frozenset()
+    options: tuple[Option, ...] = ()
+    aligned: tuple[Any, list[Any]] | None = None
 
 
 def parts_of(x: Any) -> tuple[list[Any], TreeDef | None]:

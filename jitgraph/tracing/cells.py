@@ -13,6 +13,7 @@ from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitgraph.records import dataclass
+from jitgraph.tensor import Tensor
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import MISSING
 from jitgraph.tracing.rewrite import TRACER
@@ -234,7 +235,7 @@ def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -
 
     def visit(name: str, x: Any, depth: int) -> None:
         kind = type(x)
-        if depth < 0:
+        if depth < 0 or kind is Tensor:
             return
         if kind is FunctionType:
             for label, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):

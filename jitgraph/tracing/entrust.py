@@ -15,10 +15,11 @@ from types import FunctionType, MethodType
 from typing import Any, Final
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import effects
+from jitgraph.tracing import effects, options
 from jitgraph.tracing.hidden import member_of
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.leaves import is_opaque_module, is_plain_class
+from jitgraph.tracing.poison import OneOf
 
 #: Builtins and the methods of a class that they call, in order.
 _DUNDERS: Final[dict[Any, tuple[str, ...]]] = {
@@ -65,6 +66,8 @@ def len_truth(n: Any) -> Any:
 def truth(tracer: Any, x: Any) -> Any:
     """What decides a test on `x`."""
     kind = type(x)
+    if kind is OneOf:
+        return options.choose(tracer, x, lambda option: tracer.call(bool, truth(tracer, option)))
     if kind is Tensor or not _is_users(kind):
         return x
     result = dunder(tracer, bool, (x,), {})

@@ -309,6 +309,10 @@ class ValueGuard:
         return f"{self.place.text} is {self.value!r}"
 
 
+def _is_same_key(a: Hashable, b: Hashable) -> bool:
+    return a is b or (type(a) is type(b) and (type(a) is str or repr(a) == repr(b)))
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class StructureGuard:
     """The container at `place` still has the keys (or the length) and class it had."""
@@ -322,7 +326,10 @@ class StructureGuard:
         if type(live) is not self.kind:
             return False
         found: Any = live
-        return len(found) == self.keys if isinstance(self.keys, int) else tuple(found) == self.keys
+        if isinstance(self.keys, int):
+            return len(found) == self.keys
+        now = tuple(found)  # 1, 1.0 and True are equal
+        return now == self.keys and all(map(_is_same_key, now, self.keys))
 
     def __str__(self) -> str:
         count = self.keys if isinstance(self.keys, int) else len(self.keys)

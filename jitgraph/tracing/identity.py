@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitgraph.ir.graph import Block, Value
+from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor, lift, wrap
@@ -136,7 +136,7 @@ class _Search:
         yes, no = (self.same(x, y, way) for x, y in sides)
         if isinstance(yes, bool) and yes is no:
             return yes
-        if not self._is_visible(known.flag):
+        if not mode.is_visible(known.flag):
             if way is not None:
                 raise Restart(settle=way)
             mode.fail(
@@ -148,10 +148,6 @@ class _Search:
         return (
             found if found.type.kind == "py_bool" else mode.builder.apply(REGISTRY["as_kind"], found, kind="py_bool")[0]
         )
-
-    def _is_visible(self, flag: Value) -> bool:
-        block: Block | None = flag.block if flag.producer is None else flag.producer.block
-        return block in self.mode.blocks or block is self.mode.builder.block
 
 
 def _differ(a: Tensor, b: Tensor) -> bool:

@@ -8,7 +8,7 @@ on it around the operation (`Open`). A result with a tag is boxed by its bool wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +20,8 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.modes import constant_of
 from jitgraph.records import dataclass
-from jitgraph.tensor import Tensor, wrap
+from jitgraph.tensor import Tensor, lift, wrap
+from jitgraph.xp.operators import ZERO_MESSAGES
 
 _WEAK: dict[str, Any] = {"py_bool": True, "py_int": 1, "py_float": 1.0, "py_complex": 1j}
 #: Operators that do not tell Python numbers from NumPy's of another dtype beside them.
@@ -63,6 +64,8 @@ def _box(meta: Any, parts: Sequence[Any]) -> Any:
         mode.kinds[value._storage.value] = Tag(flag._storage.value, meta[0], meta[1])
         return value
     t = meta[0] if flag else meta[1]
+    if isinstance(value, complex | np.complexfloating) and t.dtype.kind != "c":
+        value = value.real
     if t.is_python:
         return {"py_bool": bool, "py_int": int, "py_float": float, "py_complex": complex}[t.kind](value)
     return t.dtype.type(value)
@@ -88,8 +91,14 @@ def boxed(x: Any) -> Boxed | None:
     return None if tag is None else Boxed(x, wrap(mode, tag.flag), tag.yes, tag.no)
 
 
-def boxed_as(x: Any, types: tuple[TensorType, TensorType]) -> list[Any] | None:
-    """A scalar of one of two types as `[value, flag]`; None if it is of another."""
+def boxed_as(
+    x: Any, types: tuple[TensorType, TensorType], negated: Callable[[Value], Value] | None = None
+) -> list[Any] | None:
+    """A scalar of one of two types as `[value, flag]`; None if it is of another.
+
+    Args:
+        negated: makes the negation of a flag, where it is not to be made here and now.
+    """
     found = boxed(x)
     if found is not None:
         if (found.yes, found.no) == types:
@@ -97,7 +106,9 @@ def boxed_as(x: Any, types: tuple[TensorType, TensorType]) -> list[Any] | None:
         if (found.no, found.yes) == types:
             flag = found.flag
             mode = flag._storage.mode
-            return [found.value, wrap(mode, mode.builder.apply(REGISTRY["logical_not"], flag._storage.value)[0])]
+            value = flag._storage.value
+            no = mode.builder.apply(REGISTRY["logical_not"], value)[0] if negated is None else negated(value)
+            return [found.value, wrap(mode, no)]
         return None
     if type(x) is not Tensor and not isinstance(x, bool | int | float | complex | np.generic):
         return None
@@ -216,26 +227,65 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
     return found
 
 
+def has_tags(mode: Any, f: Any, values: Sequence[Any]) -> bool:
+    """Whether the kind of an argument, or of an element of a list that NumPy makes an array of, depends on the path."""
+    if any(tag_of(mode, x) for x in values):
+        return True
+    nested = [x for x in values if type(x) in (list, tuple)]
+    return bool(nested) and _is_numpys(f) and any(has_tags(mode, f, x) for x in nested)
+
+
+def _is_numpys(f: Any) -> bool:
+    numpys = isinstance(f, np.ufunc) or (getattr(f, "__module__", None) or "").startswith(("numpy", "math"))
+    return numpys and not isinstance(f, type)
+
+
 def arguments(mode: Any, f: Any, values: Sequence[Any]) -> list[Any]:
     """The arguments of a function: NumPy's treat Python floats and np.float64 alike, others are told where a call can
-    turn back, and see NumPy's kind elsewhere.
+    turn back, and see NumPy's kind elsewhere. NumPy's treat elements of lists so, too.
 
     Raises:
         Open: one is of a precision that depends on the path, and no call can turn back.
     """
-    found = list(values)
-    numpys = isinstance(f, np.ufunc) or (getattr(f, "__module__", None) or "").startswith(("numpy", "math"))
-    numpys = numpys and not isinstance(f, type)
+    numpys = _is_numpys(f)
+    found = [_elements(mode, x) if type(x) in (list, tuple) and has_tags(mode, f, (x,)) else x for x in values]
     arrays = any(_dtype_of(x) is not None for x in values if tag_of(mode, x) is None)
     if arrays:
         return operands(mode, getattr(f, "__name__", ""), values)
     for k, x in enumerate(found):
         tag = tag_of(mode, x)
-        if tag is None or (numpys and _is_plain(tag, x.type)):
+        if tag is None or (numpys and (_is_plain(tag, x.type) or _same_loops(f, len(found), tag))):
             continue
-        if mode.can_rerun() or _is_narrow(tag, x.type):
+        if numpys or mode.can_rerun() or _is_narrow(tag, x.type):
             found[k] = settle(mode, x, tag, "the kind of a scalar")
     return found
+
+
+def _same_loops(f: Any, count: int, tag: Tag) -> bool:
+    """Whether a ufunc has one loop for both types of its only operand: the square root of an int is that of a float."""
+    if not isinstance(f, np.ufunc) or count != 1 or f.nin != 1:
+        return False
+    try:
+        loops = [f.resolve_dtypes((t.dtype, *[None] * f.nout)) for t in (tag.yes, tag.no)]
+    except TypeError:
+        return False
+    return loops[0] == loops[1]
+
+
+def _elements(mode: Any, values: Any) -> Any:
+    """A list of which NumPy makes an array of their common dtype: its elements have their dtypes.
+
+    Raises:
+        Open: see `arguments`.
+    """
+    found = list(values)
+    for k, x in enumerate(values):
+        tag = tag_of(mode, x)
+        if type(x) in (list, tuple):
+            found[k] = _elements(mode, x)
+        elif tag is not None and not _is_plain(tag, x.type):
+            found[k] = settle(mode, x, tag, "the kind of a scalar in a list")
+    return type(values)(found)
 
 
 def _computes_alike(mode: Any, name: str, tag: Tag, joined: TensorType) -> bool:
@@ -303,6 +353,8 @@ def tag_result(mode: Any, name: str, values: Sequence[Any], result: Any) -> Any:
         return result
     if result.type.dtype.kind == "b":
         return _tag_truth(mode, values, result)
+    if name.endswith("truediv"):
+        _check_divisor(mode, values)
     weak, strong = 0, 0
     flags: list[Value] = []
     apply = mode.builder.apply
@@ -341,6 +393,31 @@ def tag_result(mode: Any, name: str, values: Sequence[Any], result: Any) -> Any:
         within_limits(mode, value, total)
     mode.kinds[value] = Tag(total, _of_rank(strong, dtype), _of_rank(weak, dtype))
     return result
+
+
+def _check_divisor(mode: Any, values: Sequence[Any]) -> None:
+    """A division among Python numbers raises where the divisor is zero, unless the path made one of them NumPy's."""
+    flags: list[Value] = []
+    pythons: list[TensorType] = []
+    for x in values:
+        tag = tag_of(mode, x)
+        if tag is None:
+            pythons.append(x.type if type(x) is Tensor else constant_type(x))
+        elif tag.yes.is_python and tag.no.is_python:
+            pythons.append(x.type)
+        elif tag.yes.is_python or tag.no.is_python:
+            pythons.append(tag.yes if tag.yes.is_python else tag.no)
+            flags.append(mode.builder.apply(REGISTRY["logical_not"], tag.flag)[0] if tag.yes.is_python else tag.flag)
+        else:
+            return
+    divisor = values[1]
+    if type(divisor) is not Tensor and divisor:
+        return
+    fine = mode.builder.apply(REGISTRY["ne"], lift(mode, divisor), 0)[0]
+    for flag in flags:
+        fine = mode.builder.apply(REGISTRY["logical_or"], fine, flag)[0]
+    floating = any(t.dtype.kind == "f" for t in pythons)
+    mode.check(fine, "ZeroDivisionError", ZERO_MESSAGES["truediv", floating])
 
 
 def within_limits(mode: Any, value: Value, unless: Value | None = None) -> None:

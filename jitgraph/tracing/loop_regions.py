@@ -132,6 +132,7 @@ class ForRegion(Region):
         self.has_turn = self.peeled  # a guard of the attempt before was undone with it
         self.block = Block()
         self.opened = self.regions.open(self.block, self.before)
+        self.opened.loop = self
         if self.with_break:
             self.counter = self.block.add_arg(python_type("py_int"), self.info.target)
             self.flag = self.block.add_arg(python_type("py_bool"))
@@ -373,6 +374,8 @@ class ForRegion(Region):
     def _peel(self, change: Changed) -> None:
         """Trace the first turn in front of the loop."""
         if self.peeled:
+            if self._open_options(change):
+                return
             self._fail_type(change)
         at_least = self.regions.at_least_one(self.sequence.length)
         if at_least is False:
@@ -381,6 +384,8 @@ class ForRegion(Region):
         if at_least is None and not self.regions.deoptimise_unless(
             self.sequence.length, f"{change.name} has another type if the loop has no turn", undo=True
         ):
+            if self._open_options(change):
+                return
             self._fail_type(change)
         self.peeling = True
         self.results = None
@@ -580,6 +585,7 @@ class WhileLoop(Region):
             self.mode.fail("the test of a `while` writes to an array", "write in the body of the loop.")
         self.block = Block()
         self.opened = self.regions.open(self.block, self.before)
+        self.opened.loop = self
         self._arguments(self.block, bind=True)
         self._bind_cells()
         return True
@@ -672,6 +678,8 @@ class WhileLoop(Region):
     def _unroll(self, change: Changed) -> None:
         """The body does not fit a region: if sizes of arguments decide the test, take turns under guards."""
         if self.unrolling or (self.turns >= _IN_FRONT and not self.mode.can_turn_back()):
+            if self._open_options(change):
+                return
             self._fail_type(change)
         self.unrolling = self.resuming = True
         self.failed_change = change

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import effects, texts
+from jitgraph.tracing import effects, options, texts
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.control_flow import Regions
 from jitgraph.tracing.environment import Environment
 from jitgraph.tracing.hidden import MISSING
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.outside import Outside
-from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.poison import OneOf
 from jitgraph.xp.core import mode_in
 from jitgraph.xp.grids import SUBSCRIPTS
 from jitgraph.xp.scalars import element
@@ -46,6 +46,8 @@ def _is_frozen_dataclass(kind: type) -> bool:
     return parameters is not None and bool(parameters.frozen)
 
 
+#: Subscripts that may be, or hold, a value of several types.
+_SEVERAL: Final = frozenset((OneOf, tuple, slice))
 #: Members of a class that an attribute of the object itself would hide.
 _MEMBERS: Final = (FunctionType, classmethod, staticmethod, property, functools.partialmethod)
 
@@ -68,6 +70,8 @@ class Members:
         if self.outside.clones:
             owner = self.outside.clones.get(id(owner), owner)
         kind = type(owner)
+        if kind is OneOf:
+            return options.choose(self, owner, lambda x: self.attr(x, name))
         if kind is effects.Made or effects.is_stateful(owner):
             if not callable(getattr(owner.__class__, name, None)):
                 effects.draw(self, owner, "bit_generator", (), {})
@@ -78,7 +82,10 @@ class Members:
             return getattr(owner, name)
         if kind is ModuleType:
             if is_opaque_module(owner.__name__):
-                value = getattr(owner, name)
+                value = getattr(owner, name, MISSING)
+                self.outside.reads.attribute(owner, name, value)
+                if value is MISSING:
+                    return getattr(owner, name)  # says so
                 return self.environment() if value is os.environ else value
             value = self.outside.overlay(owner, name)
             if value is MISSING:
@@ -231,6 +238,12 @@ class Members:
 
     def item(self, owner: Any, index: Any) -> Any:
         kind = type(owner)
+        if kind is OneOf:
+            return options.choose(self, owner, lambda x: self.item(x, index))
+        if type(index) in _SEVERAL:
+            several = options.found_in((index,), {})
+            if several is not None:
+                return options.called(self, several, self.item, (owner, index), {})
         if self.mode.shown and (texts.is_marked(owner) or texts.is_marked(index)):
             texts.refuse(self)
         if isinstance(owner, dict):
@@ -251,16 +264,17 @@ class Members:
         return owner[index]
 
     def set_item(self, value: Any, owner: Any, index: Any) -> None:
+        several = options.found_in((value, owner, index), {})
+        if several is not None:
+            options.called(self, several, self.set_item, (value, owner, index), {})
+            return
         if type(owner) not in PLAIN:
             method = self.member(type(owner), "__setitem__")
             if isinstance(method, FunctionType):
                 self.call(method, owner, index, value)
                 return
             if isinstance(owner, np.ndarray):
-                self.outside.before_write(owner)
-                owner = self.outside.known_array(owner)
-        if type(value) is Poison:
-            value.fail()
+                owner = self.outside.before_write(owner, index, value)
         owner[index] = value
 
     def del_item(self, owner: Any, index: Any) -> None:

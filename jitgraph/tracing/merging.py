@@ -254,6 +254,28 @@ def sizes_of(x: Any) -> set[str]:
     return {name for d in dims for name in symbols(d)}
 
 
+def stays_inside(mode: CaptureMode, x: Tensor) -> bool:
+    """Whether a view may be read on paths that have not checked its indices: it is surely inside of its storage."""
+    graph, value = mode.builder.graph, x._storage.value if type(x) is Tensor else None
+    if value is None:  # a size, or nothing to be read
+        return True
+    shape = value.type.shape
+    for step in x._steps:
+        if isinstance(step, IndexMap):
+            for axis, size in zip(step.axes, shape, strict=True):
+                extent: DimLike = 1 if axis.axis is None else step.shape[axis.axis]
+                names = {**symbols(axis.offset), **symbols(axis.step), **symbols(extent)}
+                if all(graph.symbols[n].origin == "arg" for n in names):  # by proof or guard
+                    continue
+                far = axis.offset + axis.step * (extent - 1) if axis.axis is not None else axis.offset
+                if not all(graph.facts.is_le(0, d) and graph.facts.is_lt(d, size) for d in (axis.offset, far)):
+                    return False
+            shape = step.shape
+        elif type(step) is tuple:
+            shape = step
+    return True
+
+
 def placeholder(mode: CaptureMode, t: TensorType) -> Value:
     """Some value of type `t` that is never looked at."""
     zero = np.zeros((), t.dtype)[()]
@@ -282,7 +304,51 @@ def describe(x: Any) -> str:
         return str(x.type)
     if is_number(x):
         return str(constant_type(x)) if not isinstance(x, int) or -(2**63) <= x < 2**63 else "int"
-    return "None" if x is None else type(x).__name__
+    if type(x) is OneOf:
+        return " or ".join(map(describe, x.options))
+    return "None" if x is None else repr(x) if isinstance(x, str) and len(x) < 20 else type(x).__name__
+
+
+class Typed:
+    """Stands for a value of which the types alone are known."""
+
+    __slots__ = ("types",)
+
+    def __init__(self, types: list[TensorType]) -> None:
+        self.types = types
+
+
+def kind_of(mode: CaptureMode, x: Any) -> Any:
+    """A value that a variable may have, without its numbers: see `is_option`."""
+    if type(x) is tuple:
+        return tuple([kind_of(mode, i) for i in x])
+    return Typed(exact_types(mode, x)) if is_value(x) else x
+
+
+def is_option(x: Any) -> bool:
+    """Whether a variable may be this on one path and something of another type on another: nothing that can change."""
+    if type(x) is OneOf or type(x) is tuple:
+        return all(map(is_option, options_of(x) if type(x) is OneOf else x))
+    return x is None or type(x) in (str, bytes) or is_value(x)
+
+
+def options_of(x: Any) -> tuple[Any, ...]:
+    """What a value may be."""
+    return x.options if type(x) is OneOf else (x,)
+
+
+def alike(mode: CaptureMode, a: Any, b: Any) -> bool:
+    """Whether two values are merged as one of one type; either may be a `Typed`."""
+    if (type(a) is Typed or is_value(a)) and (type(b) is Typed or is_value(b)):
+        first, second = exact_types(mode, a), exact_types(mode, b)
+        if first[0].kind != "array" or second[0].kind != "array":
+            return first == second
+        return first[0].dtype == second[0].dtype and join(mode, first[0], second[0]) is not None
+    parts_a, parts_b = structure(a), structure(b)
+    if parts_a is not None and parts_b is not None:
+        fits = parts_a[1] == parts_b[1]
+        return fits and all(alike(mode, x, y) for x, y in zip(parts_a[0], parts_b[0], strict=True))
+    return same_static(a, b)
 
 
 def renumbered(which: Tensor, numbers: Sequence[int]) -> Tensor:
@@ -300,6 +366,8 @@ def renumbered(which: Tensor, numbers: Sequence[int]) -> Tensor:
 
 def exact_types(mode: CaptureMode, x: Any) -> list[TensorType]:
     """The types that a value may have: two for a scalar whose kind depends on the path."""
+    if type(x) is Typed:
+        return x.types
     tag = tag_of(mode, x)
     return [type_of(x)] if tag is None else [tag.yes, tag.no]
 
@@ -340,8 +408,9 @@ class Merge:
         self.yields: tuple[list[Value], list[Value]] = ([], [])
         self._storages: dict[tuple[int, int], Callable[[Sequence[Value]], Storage]] = {}
         self._made: dict[Any, Storage] = {}
-        #: Storages made of each storage of a side.
-        self._merged: dict[tuple[int, int], list[Storage]] = {}
+        #: What is made of each new storage of a side: a merged storage, the view that it stands for, whether it is
+        #: only part of what the function returns.
+        self._merged: dict[tuple[int, int], list[tuple[Storage, tuple[Any, ...], bool]]] = {}
         self._halves: dict[Any, int] = {}
         self._kept: list[Any] = []
         #: What makes the arrays merged of two objects.
@@ -376,9 +445,7 @@ class Merge:
             return lambda results: a
         for poison in (a, b):
             if type(poison) is Poison and not poison.unbound:
-                if self.settle is not None:  # one of two within one of two: this branch is settled first
-                    poison = Poison(lambda: Restart(settle=self.settle))
-                return lambda results, poison=poison: poison  # type: ignore[misc]
+                return self._poisoned(poison)
         missing_a, missing_b = type(a) in (Poison, Unset), type(b) in (Poison, Unset)
         if missing_a and missing_b:
             return lambda results: a if type(a) is Unset else b
@@ -394,8 +461,11 @@ class Merge:
             flag_a, flag_b = (False, known.flag) if missing_a else (known.flag, False)
             flag = self.merge(name, flag_a, flag_b, line)
             return lambda results: Maybe(name, value(results), flag(results))
+        if (type(a) is Maybe or type(b) is Maybe) and not is_returned(name):
+            return self._maybe(name, as_maybe(name, a), as_maybe(name, b), line)
         if type(a) is OneOf or type(b) is OneOf:
-            return self._one_of(name, a, b, line)
+            merges = is_returned(name) or (is_option(a) and is_option(b))
+            return self._one_of(name, a, b, line) if merges else self._mismatch(name, a, b, line)
         if type(a) is Maybe or type(b) is Maybe:
             a, b = as_maybe(name, a), as_maybe(name, b)
         if is_value(a) and is_value(b):
@@ -442,6 +512,13 @@ class Merge:
         if same_static(a, b):
             return lambda results: a
         return self._mismatch(name, a, b, line)
+
+    def _poisoned(self, poison: Poison) -> Callable[[Sequence[Value]], Any]:
+        """What a side could not merge: one of two within one of two, so that this branch is settled first."""
+        settle = self.settle
+        if settle is not None:
+            poison = Poison(lambda: Restart(settle=settle))
+        return lambda results: poison
 
     def _has_other_name(self, name: str, x: Any) -> bool:
         """Whether a container that can change is known by another name from before the branch."""
@@ -499,12 +576,12 @@ class Merge:
         return self._in(k, lambda: self.mode.builder.apply(REGISTRY["logical_not"], tag.flag)[0])  # type: ignore[no-any-return]
 
     def _one_of(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
-        """What the function returns on two paths, in two types: the options of both, and the number of the one."""
-        sides = [x.options if type(x) is OneOf else (x,) for x in (a, b)]
+        """What a name is on two paths, in two types: the options of both, and the number of the one."""
+        sides = [options_of(x) for x in (a, b)]
         options: list[list[Any]] = [[x, UNSET] for x in sides[0]]
         numbers: list[int] = []
         for y in sides[1]:
-            fitting = [k for k, (x, other) in enumerate(options) if other is UNSET and self._are_alike(x, y)]
+            fitting = [k for k, (x, other) in enumerate(options) if other is UNSET and alike(self.mode, x, y)]
             numbers.append(fitting[0] if fitting else len(options))
             if fitting:
                 options[fitting[0]][1] = y
@@ -518,21 +595,9 @@ class Merge:
         mode = self.mode
         return lambda results: OneOf(wrap(mode, results[at]), tuple([plan(results) for plan in plans]), error)
 
-    def _are_alike(self, a: Any, b: Any) -> bool:
-        """Whether two returned values are merged as one of one type."""
-        if is_value(a) and is_value(b):
-            if type_of(a).kind != "array" or type_of(b).kind != "array":
-                return exact_types(self.mode, a) == exact_types(self.mode, b)
-            t = join(self.mode, type_of(a), type_of(b))
-            return t is not None and type_of(a).dtype == type_of(b).dtype
-        parts_a, parts_b = structure(a), structure(b)
-        if parts_a is not None and parts_b is not None:
-            alike = parts_a[1] == parts_b[1]
-            return alike and all(self._are_alike(x, y) for x, y in zip(parts_a[0], parts_b[0], strict=True))
-        return same_static(a, b)
-
     def _mismatch(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
-        if self.settle is None and is_returned(name) and id(a) not in self.born[0] and id(b) not in self.born[1]:
+        stays = id(a) not in self.born[0] and id(b) not in self.born[1]
+        if self.settle is None and stays and (is_returned(name) or (is_option(a) and is_option(b))):
             return self._one_of(name, a, b, line)
         poison = Poison(self._mismatch_error(name, a, b, line))
         return lambda results: poison
@@ -577,6 +642,11 @@ class Merge:
         poison = Poison(error)
         return lambda results: poison
 
+    def _maybe(self, name: str, a: Maybe, b: Maybe, line: str) -> Callable[[Sequence[Value]], Any]:
+        """A name that some paths leave unbound, on both sides."""
+        value, flag = self.merge(name, a.value, b.value, line), self.merge(name, a.flag, b.flag, line)
+        return lambda results: Maybe(name, value(results), flag(results))
+
     def _half(self, name: str, x: Any, side: int, *, untagged: bool = False) -> Callable[[Sequence[Value]], Any]:
         """A name bound on one side only: the other side yields something that nobody looks at.
 
@@ -594,12 +664,15 @@ class Merge:
         if id(x) in self.born[side]:
             x_a, x_b = (x, None) if side == 0 else (None, x)
             return self._mismatch(name, x_a, x_b, "a test")
+        if type(x) is Poison and not x.unbound:
+            return self._poisoned(x)
         if not (type(x) is Tensor and x.is_traced):
             return lambda results: x
         if not self._inner.isdisjoint(name for d in x.type.shape for name in symbols(d)):
             return self._size_inside(name)
         is_known = self._inner.isdisjoint(sizes_of(x))
         is_outer = x.type.kind == "array" and self.is_outer(x._storage)
+        is_known = is_known and stays_inside(self.mode, x)
         if is_outer and is_known:  # a view of what was there before stays one
             return lambda results: x
         is_whole = is_known and not is_outer and bool(x._steps)
@@ -626,9 +699,17 @@ class Merge:
 
         def build(results: Sequence[Value]) -> Tensor:
             made = make(self._made.setdefault(key, Storage(mode, results[k], None, writable)), ())
-            if codes:
+            twin = self._join_twins(made._storage, side, x, is_returned(name))
+            if twin is not None and not codes:
+                mode.choices[made._storage] = Choice(
+                    self.predicate, (twin, None) if side == 0 else (None, twin), results[k]
+                )
+            if origins.storages:
                 mode.watch(made._storage, origins.storages, self.settle, late=is_returned(name))
+            if codes:
                 origins.choose(mode, made, [results[n] for n in codes])
+            elif origins.storages:
+                mode.choices[made._storage] = Choice(self.predicate, options, results[k])
             return made
 
         return self._noted(build, *options)
@@ -645,7 +726,16 @@ class Merge:
             self._kept.append((a._storage, b._storage))
             if key not in self._storages:
                 k = self.pair(a._storage.value, b._storage.value, a._storage.value.type)
-                self._storages[key] = lambda results: self._made.setdefault(key, Storage(mode, results[k]))
+
+                def joined(results: Sequence[Value]) -> Storage:
+                    storage = self._made.setdefault(key, Storage(mode, results[k]))
+                    wholes = make(a._storage, ()), make(b._storage, ())
+                    twins = [self._join_twins(storage, n, x, is_returned(name)) for n, x in enumerate(wholes)]
+                    if any(twin is not None for twin in twins):
+                        mode.choices[storage] = Choice(self.predicate, (twins[0], twins[1]), results[k])
+                    return storage
+
+                self._storages[key] = joined
             get = self._storages[key]
             return lambda results: remade(a, get(results))
         if not is_returned(name):
@@ -666,20 +756,19 @@ class Merge:
             tensor = wrap(mode, results[k])
             once.append(tensor)
             tensor._storage.writable = is_writable(a) or is_writable(b)
-            for side, x in enumerate((a, b)):
-                twins = self._merged.setdefault((side, id(x._storage)), [])
-                if twins and not self.is_outer(x._storage):  # names of one new array that are two arrays from here on
-                    mode.watch(tensor._storage, list(twins), self.settle, late=late)
-                twins.append(tensor._storage)
+            twins = [self._join_twins(tensor._storage, side, x, late) for side, x in enumerate((a, b))]
             # what is new on a side is the merged array itself, which nobody may write to if he may not there
             mixed = is_writable(a) != is_writable(b)
             locked = make(Storage(mode, results[k], None, writable=False), ()) if mixed else None
-            options = [x if self.is_outer(x._storage) else None if is_writable(x) else locked for x in (a, b)]
+            options = [
+                x if self.is_outer(x._storage) else twin if is_writable(x) else locked
+                for x, twin in zip((a, b), twins, strict=True)
+            ]
             if sources:
                 mode.watch(tensor._storage, sources, self.settle, late=late)
             if codes:
                 origins.choose(mode, tensor, [results[n] for n in codes])
-            elif sources or mixed:
+            elif sources or mixed or any(twin is not None for twin in twins):
                 mode.choices[tensor._storage] = Choice(self.predicate, (options[0], options[1]), results[k])
             if mixed:
                 mode.locked[tensor._storage] = self.settle
@@ -688,6 +777,29 @@ class Merge:
         self._plans[id(a), id(b)] = fresh
         self._kept.append((a, b))
         return fresh
+
+    def _join_twins(self, made: Storage, side: int, x: Tensor, late: bool) -> Tensor | None:
+        """Names of one new array that are two arrays from here on: none of them is written any more.
+
+        Args:
+            made: what a name of the array `x`, new on `side`, stands for.
+            late: the name is only part of what the function returns.
+
+        Returns:
+            the same array by the other name, if there is one.
+        """
+        if self.is_outer(x._storage):
+            return None
+        twins = self._merged.setdefault((side, id(x._storage)), [])
+        self._kept.append(x._storage)
+        known = any(storage is made and late >= is_late for storage, _, is_late in twins)
+        others = [twin for twin in twins if twin[0] is not made]
+        if not known:
+            for storage, _, is_late in others:
+                self.mode.watch(made, [storage], self.settle, late=late or is_late)
+            twins.append((made, x._steps, late))
+        fitting = next((twin for twin in others if twin[1] in ((), x._steps)), None)
+        return None if fitting is None else make(fitting[0], () if fitting[1] else x._steps)
 
     def _origins(self, *sides: Any) -> tuple[Origins, list[int]]:
         """What the merged array may be, and the results that say what it is; none where the predicate does."""

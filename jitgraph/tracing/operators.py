@@ -11,10 +11,10 @@ import numpy as np
 
 from jitgraph.ir.graph import Value
 from jitgraph.tensor import Tensor, wrap
-from jitgraph.tracing import contexts, control_flow, entrust, identity, iteration, kinds, texts
+from jitgraph.tracing import contexts, control_flow, entrust, identity, iteration, kinds, options, texts
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.members import PLAIN, Members
-from jitgraph.tracing.poison import Maybe, Poison
+from jitgraph.tracing.poison import Maybe, OneOf, Poison
 
 _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
@@ -71,6 +71,28 @@ def _mirrored(name: str) -> str:
     return f"__{_MIRRORED[name]}__" if name in _MIRRORED else f"__r{name}__"
 
 
+_SIGNS: Final = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()", "and_": "&",
+    "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "matmul": "@", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+
+
+def refuse_none(name: str, a: Any, b: Any) -> None:
+    """An operator between None and a traced value, where Python has none.
+
+    Raises:
+        TypeError: as Python.
+    """
+    in_place = name not in _SIGNS and name.startswith("i")
+    name = name[1:] + ("_" if name in ("iand", "ior") else "") if in_place else name
+    if name not in _SIGNS or (type(a) is not Tensor and type(b) is not Tensor):
+        return
+    shown = [repr("NoneType" if x is None else x.type.dtype.type().item().__class__.__name__) for x in (a, b)]
+    if name in ("lt", "le", "gt", "ge"):
+        raise TypeError(f"{_SIGNS[name]!r} not supported between instances of {shown[0]} and {shown[1]}")
+    raise TypeError(f"unsupported operand type(s) for {_SIGNS[name]}{'=' * in_place}: {shown[0]} and {shown[1]}")
+
+
 #: Operators that do not look into a text.
 _JOINING = frozenset(("add", "mod", "mul", "is_", "is_not"))
 
@@ -82,6 +104,12 @@ class Operators(Members):
         kind_a, kind_b = type(a), type(b)
         if kind_a is Poison or kind_b is Poison:
             (a if kind_a is Poison else b).fail()
+        if kind_a is OneOf:
+            return options.choose(self, a, lambda x: self.binary(name, x, b))
+        if kind_b is OneOf:
+            return options.choose(self, b, lambda x: self.binary(name, a, x))
+        if a is None or b is None:
+            refuse_none(name, a, b)
         if kind_a is str and name == "mod":
             text = texts.percent(self, a, b)
             if text is not NotImplemented:
@@ -105,8 +133,12 @@ class Operators(Members):
             except kinds.Open as answer:
                 return self.by_kind(answer, lambda: self.binary(name, a, b))
             return kinds.tag_result(self.mode, name, (a, b), _BINARY[name](a, b))
-        if (kind_a in PLAIN and kind_b in PLAIN) or not self._is_user_operator(name, kind_a, kind_b):
+        if kind_a in PLAIN and kind_b in PLAIN:
             return _BINARY[name](a, b)
+        if not self._is_user_operator(name, kind_a, kind_b):
+            found = _BINARY[name](a, b)
+            self.outside.reads.made(found)
+            return found
         plain = name.rstrip("_")
         method, mirrored = self.member(kind_a, f"__{plain}__"), self.member(kind_b, _mirrored(plain))
         order = [(method, a, b), (mirrored, b, a)]
@@ -134,8 +166,14 @@ class Operators(Members):
 
     def augmented(self, name: str, a: Any, b: Any) -> Any:
         a = self.use(a)
+        if type(a) is OneOf:
+            return options.choose(self, a, lambda x: self.augmented(name, x, b))
+        if type(b) is OneOf:
+            return options.choose(self, b, lambda x: self.augmented(name, a, x))
+        if a is None or b is None:
+            refuse_none(name, a, b)
         if isinstance(a, np.ndarray):
-            a = self.outside.before_write(a)
+            a = self.outside.before_write(a, b)
         kind = type(a)
         if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
             try:
@@ -152,7 +190,10 @@ class Operators(Members):
             base = name[1:] + ("_" if name in ("iand", "ior") else "")
             if self._is_user_operator(base, kind, type(b)):
                 return self.binary(base, a, b)
-        return _AUGMENTED[name](a, b)
+        found = _AUGMENTED[name](a, b)
+        if kind not in PLAIN:
+            self.outside.reads.made(found)
+        return found
 
     def by_kind(self, answer: kinds.Open, compute: Callable[[], Any]) -> Any:
         """What an operation gives, as a branch on the kind of an operand: each side knows it."""
@@ -178,6 +219,8 @@ class Operators(Members):
         return entrust.iterable(self, x)
 
     def unary(self, name: str, x: Any) -> Any:
+        if type(x) is OneOf:
+            return options.choose(self, x, lambda option: self.unary(name, option))
         if self.mode.kinds and kinds.tag_of(self.mode, x):
             try:
                 values = kinds.operands(self.mode, name, (x,))
@@ -224,7 +267,8 @@ class Operators(Members):
     def chain(self, first: Any, *links: tuple[str, Callable[[], Any]]) -> Any:
         name, get = links[0]
         right = control_flow.operand(get)
-        result = _BINARY[name](first, right)
+        several = type(first) is OneOf or type(right) is OneOf
+        result = self.binary(name, first, right) if several else _BINARY[name](first, right)
         if len(links) == 1:
             return result
         return self.and_(result, lambda: self.chain(right, *links[1:]))
@@ -253,6 +297,8 @@ class Operators(Members):
 
     def use(self, x: Any) -> Any:
         """A variable that may be unbound is read."""
+        if type(x) is Poison and x.unbound:
+            x.fail()
         return self.regions.resolve(x) if type(x) is Maybe else x
 
     def named(self, name: str, x: Any) -> Any:

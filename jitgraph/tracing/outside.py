@@ -15,7 +15,7 @@ import os
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.pytree import TreeDef
 from jitgraph.records import dataclass
-from jitgraph.tensor import Tensor, wrap
+from jitgraph.tensor import Storage, Tensor, wrap
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.effects import Made
 from jitgraph.tracing.environment import Environment
@@ -55,10 +55,13 @@ from jitgraph.tracing.hidden import (
     ValueGuard,
     member_of,
 )
+from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.kinds import Boxed, tag_of
 from jitgraph.tracing.leaves import generators, is_container_class, is_plain_class, leaf_type
 from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.reads import Reads
 from jitgraph.tracing.restart import Restart
+from jitgraph.xp.core import mode_in
 
 _ATOMS = (ModuleType, BuiltinFunctionType, type)
 _MAPPINGS = (dict, OrderedDict, defaultdict)
@@ -167,6 +170,7 @@ class Outside:
         self.mode = mode
         self.make_argument = make_argument
         self.lifted, self.fixed = lifted, fixed
+        self.reads = Reads()
         self.hidden: list[HiddenArg] = []
         #: (leaf, place): arrays that are an argument and were found outside as well.
         self.also_arguments: list[tuple[int, Place]] = []
@@ -195,6 +199,8 @@ class Outside:
         self._wholes: dict[int, Any] = {}
         #: Arrays made of static values while tracing.
         self.made: dict[int, Any] = {}
+        #: Storages of those that user code holds as ndarrays.
+        self._held: set[Storage] = set()
         #: By identity, arrays that own the memory of such, with the first that lies in it.
         self._roots: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         #: id of an object from outside to what code that is not traced sees of it.
@@ -505,6 +511,10 @@ class Outside:
         if known is not None and hasattr(owner, "__dict__"):
             self.guard(NotShadowedGuard(known[1], name))
 
+    def guard_no_global(self, namespace: dict[str, Any], name: str) -> None:
+        """A module has no global of this name."""
+        self.guard(MissingGuard(Global(namespace, name)))
+
     def guard_missing(self, owner: Any, name: str) -> None:
         """An object from outside has no attribute of this name."""
         known = self.objects.get(id(owner))
@@ -632,27 +642,44 @@ class Outside:
         known = self.arrays.get(id(array))
         if known is not None and id(array) not in self.made:
             self.foreign(array)
-        return known[1] if known is not None else self.constant(array, "array")
+        tensor = known[1] if known is not None else self.constant(array, "array")
+        self._held.add(tensor._storage)
+        return tensor
 
-    def before_write(self, array: Any) -> Any:
-        """What stands for an ndarray that is about to be written to: its Tensor, if it has one.
+    def before_write(self, array: Any, *operands: Any) -> Any:
+        """An array that is about to be written to: a Tensor, or an ndarray of static values that NumPy can write here
+        and now, as the operands are static and no Tensor stands for its memory.
 
         Raises:
-            Restart: it is written in a loop or a branch, which is traced once and runs as often as the data say.
-            TraceError: it is written there, and no function of NumPy made it.
+            Restart, TraceError: see `refuse_write`.
         """
         if type(array) is Tensor:  # it says of itself that it is an ndarray
             return array
-        if id(array) in self.arrays:
-            return self.known_array(array)
-        if len(self.mode.blocks) > 1:
-            if not self.mode.lifts:
-                raise Restart(lifts=True)
-            self.mode.fail(
-                "an array that was made while tracing is written in a loop or a branch on traced values",
-                "make a traced array of it first: np.array(x).",
-            )
+        known = id(array) in self.arrays or id(_root(array)) in self._roots
+        if known or len(self.mode.blocks) > 1 or mode_in(operands) is not None or any_traced(operands):
+            self.refuse_write()
         return array
+
+    def on_write(self, storage: Storage) -> None:
+        """The Tensor of an ndarray that user code holds may not be written to: see `refuse_write`."""
+        if storage in self._held:
+            self.refuse_write()
+
+    def refuse_write(self) -> NoReturn:
+        """An ndarray of static values is written to.
+
+        There may be views of it that nobody knows of, and NumPy's functions read it as it stands: once one is written,
+        all are traced from the start.
+
+        Raises:
+            Restart: NumPy made it of static values, perhaps.
+            TraceError: no function of NumPy made it.
+        """
+        if not self.mode.lifts:
+            raise Restart(lifts=True)
+        self.mode.fail(
+            "an array that was made while tracing is written to", "make a traced array of it first: np.array(x)."
+        )
 
     def constant(self, array: np.ndarray, name: str) -> Tensor:
         """An array that was made of static values while tracing.
@@ -663,9 +690,7 @@ class Outside:
         known = self.arrays.get(id(array))
         if known is not None:
             return known[1]
-        root = array
-        while isinstance(root.base, np.ndarray):
-            root = root.base
+        root = _root(array)
         if self._roots.setdefault(id(root), (root, array))[1] is not array and not self.mode.lifts:
             raise Restart(lifts=True)
         if array.size <= _CONSTANT_ELEMENTS:
@@ -700,6 +725,13 @@ class Outside:
             "it would be frozen into the compiled code",
             "pass it as an argument, or read it from a global, a closure or an attribute inside the function.",
         )
+
+
+def _root(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory of one."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def _same_items(a: Any, b: Any) -> bool:

@@ -75,6 +75,10 @@ class Opened:
     is_touched: bool = False
     #: How many arrays were unusable when it was opened.
     spoiled: int = 0
+    #: The loop whose turn it is, if it is one.
+    loop: Any = None
+    #: What was known of bools when it was opened.
+    tested: dict[Value, bool] = field(default_factory=dict)
 
 
 class Regions:
@@ -153,7 +157,7 @@ class Regions:
             self.outside, reached(self.outside, _variables(scope), self.made), self.attribute, self.namespaces
         )
         opened = Opened(block, len(self.mode.journal), self.outside.state(), snapshot, scope, self.stores())
-        opened.spoiled = len(self.mode.spoiled)
+        opened.spoiled, opened.tested = len(self.mode.spoiled), dict(self.mode.tested)
         self.opened.append(opened)
         return opened
 
@@ -222,6 +226,7 @@ class Regions:
             mode.blocks.pop()
         while self.opened.pop() is not opened:
             pass
+        mode.tested = opened.tested
         snapshot = opened.snapshot
         found: list[tuple[Cell, Any]] = []
         reshaped = ""

@@ -14,7 +14,7 @@ class Restart(BaseException):  # no error: the trace begins anew, knowing more; 
         fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
         settle: a branch (see `Regions.settled`) whose sides do not fit one graph: one of them is assumed.
         unroll: the place of a loop that no region can be made of, whose turns are traced one by one, and the error.
-        lifts: an array that NumPy made of static values is written in a loop or branch: such arrays are traced.
+        lifts: an array that NumPy made of static values is written: such arrays are traced.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Sequence
 from dataclasses import replace
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,17 @@ from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Poison
+
+
+class _Within(NamedTuple):
+    """A leaf for a chosen array that nobody sees by itself, within one that the user gets.
+
+    Attributes:
+        fresh: the leaf that holds the elements of both, where the way leads to something new.
+    """
+
+    storage: Storage
+    fresh: int
 
 
 class Results:
@@ -42,9 +53,11 @@ class Results:
         self._bases: dict[Storage, int] = {}
         #: The first leaf that is a Tensor, by identity: one object stays one.
         self._first: dict[int, int] = {}
-        #: How many results may be in each storage.
+        #: How many results may be in each storage; and what `_is_seen` found, while `_bases` is as long as it was.
         self._seen: collections.Counter[Storage] = collections.Counter()
+        self._found: tuple[int, dict[Storage, bool]] = (0, {})
         self._returned: list[Value] = []
+        self._is_returned: set[Value] = set()
 
     def record(self, values: list[Any], returned: list[Value]) -> None:
         """`graph.results` for each leaf, with operands of `return` in `returned`.
@@ -52,6 +65,7 @@ class Results:
         Bases of returned views, and what a choice chooses from, come as further leaves.
         """
         self._returned = returned
+        self._is_returned = set(returned)
         self._leaves = [
             self.outside.known_array(x) if type(x) is not Tensor and isinstance(x, np.ndarray) else x for x in values
         ]
@@ -60,9 +74,8 @@ class Results:
                 if not x._steps:
                     self._bases.setdefault(x._storage, k)
                 self._first.setdefault(id(x), k)
-        chosen = {x._storage: None for x in self._leaves if type(x) is Tensor and x._storage in self.mode.choices}
-        for storage in chosen:
-            self._seen.update(set(self._sources(storage)))
+        for storage in {x._storage: None for x in self._leaves if type(x) is Tensor and x.is_traced}:
+            self._seen.update(self._sources(storage))
         for k, x in enumerate(self._leaves):  # grows on the way
             self.graph.results.append(self._result(k, x))
 
@@ -72,6 +85,8 @@ class Results:
             x.fail()
         if type(x) is Result:
             return x
+        if type(x) is _Within:
+            return self._chosen(self.mode.choices[x.storage], x.fresh)
         if type(x) is not Tensor:
             self._check_static(x)
             return Result("static", value=x)
@@ -85,10 +100,10 @@ class Results:
         dim = x._dim
         if t.kind != "array":
             if not isinstance(dim, (int, Dim)):  # data, a quotient of sizes, or a mark
-                return self._scalar(x, self._returned)
+                return self._scalar(x)
             if self._is_size(dim):
                 return Result("dim", dim=dim)
-            return self._fresh(read(x), self._returned)
+            return self._fresh(read(x))
         first = self._first.get(id(x), k)
         if first != k:
             return Result("view_of_result", first, (), tensor=self.tensors)
@@ -97,19 +112,18 @@ class Results:
                 return Result("argument", storage.origin, tensor=self.tensors)
             if self._are_sizes(steps):
                 return Result("view_of_argument", storage.origin, steps, 0, None, self.tensors, not is_writable(x))
-            return self._fresh(read(x), self._returned)
+            return self._fresh(read(x))
         if steps and not self._are_sizes(steps):
-            return self._fresh(read(x), self._returned)
+            return self._fresh(read(x))
         base = self._bases.get(storage)
         if base is None:
             base = self._bases[storage] = self._further(self._whole(storage))
         if base != k:
             return Result("view_of_result", base, steps, 0, None, self.tensors, not is_writable(x))
         known = storage.value is not None  # else what it may be was written since
-        seen = choice is not None and any(x is not None and self._is_seen(x) for x in choice.options)
-        if choice is not None and (not known or seen or storage in self.mode.locked):
+        if choice is not None and (not known or self._shows(choice) or storage in self.mode.locked):
             return self._chosen(choice)
-        made = self._fresh(storage.value, self._returned)
+        made = self._fresh(storage.value)
         return made if storage.writable else replace(made, read_only=True)
 
     def _whole(self, storage: Storage) -> Tensor:
@@ -120,42 +134,99 @@ class Results:
         return wrap(self.mode, self.mode.builder.apply(REGISTRY["as_kind"], value, kind="array")[0])
 
     def _sources(self, storage: Storage) -> list[Storage]:
-        """The storages that a chosen array may be in."""
-        choice = self.mode.choices.get(storage)
-        if choice is None:
-            return [storage]
-        return [storage, *(s for x in choice.options if x is not None for s in self._sources(x._storage))]
+        """The storages that an array may be in: its own, and those it is chosen from."""
+        found = {storage: None}
+        waiting = [storage]
+        while waiting:
+            choice = self.mode.choices.get(waiting.pop())
+            for x in choice.options if choice is not None else ():
+                if x is not None and x._storage not in found:
+                    found[x._storage] = None
+                    waiting.append(x._storage)
+        return list(found)
 
-    def _is_seen(self, x: Tensor) -> bool:
-        """Whether the caller can tell an array from a copy of it: it has its storage by another way, too."""
-        return any(s.origin is not None or s in self._bases or self._seen[s] > 1 for s in self._sources(x._storage))
+    def _is_seen(self, storage: Storage) -> bool:
+        """Whether the caller can tell an array in it from a copy: he has what it is in by another way, too."""
+        if self._found[0] != len(self._bases):
+            self._found = (len(self._bases), {})
+        found = self._found[1]
+        waiting = [storage]
+        while waiting:
+            s = waiting[-1]
+            choice = self.mode.choices.get(s)
+            inner = [x._storage for x in choice.options if x is not None] if choice is not None else []
+            if s.origin is not None or s in self._bases or self._seen[s] > 1 or any(found.get(i) for i in inner):
+                found[s] = True
+            elif unknown := [i for i in inner if i not in found]:
+                waiting += unknown
+                continue
+            else:
+                found[s] = False
+            waiting.pop()
+        return found[storage]
+
+    def _shows(self, choice: Choice) -> bool:
+        """Whether the caller can tell which of the two it is."""
+        return any(x is not None and self._is_seen(x._storage) for x in choice.options)
 
     def _further(self, x: Any) -> int:
         """One more leaf, which the user does not see; its number."""
         self._leaves.append(x)
         return len(self._leaves) - 1
 
-    def _chosen(self, choice: Choice) -> Result:
-        """An array that is one of two: those as further leaves, and the bool."""
-        ways = [self._further(self._fresh(choice.merged, self._returned) if x is None else x) for x in choice.options]
+    def _chosen(self, choice: Choice, fresh: int | None = None) -> Result:
+        """An array that is one of two: those as further leaves, and the bool.
+
+        Args:
+            fresh: the leaf to take where it is something new.
+        """
+        ways = []
+        for x in choice.options:
+            if x is not None and not self._is_alone(x, choice):
+                ways.append(self._further(x))
+                continue
+            if fresh is None:
+                fresh = self._further(self._fresh(choice.merged))
+            inner = x is not None and self._is_seen(x._storage)
+            ways.append(self._further(_Within(x._storage, fresh)) if x is not None and inner else fresh)
         self._returned.append(choice.flag)
         return Result("choice", len(self._returned) - 1, tuple(ways), tensor=self.tensors)
 
-    def _fresh(self, value: Value, returned: list[Value]) -> Result:
-        """A new array or scalar; values that are arguments themselves are copied."""
-        if value.type.kind == "array" and (value.block is self.graph.body or any(v is value for v in returned)):
-            value = self.mode.builder.apply(REGISTRY["copy"], value, order="K")[0]
-        returned.append(value)
-        return Result("fresh", len(returned) - 1, tensor=self.tensors and not value.type.is_python)
+    def _is_alone(self, x: Tensor, merged: Choice) -> bool:
+        """Whether the caller has an option by this choice only, so that a copy, the merged array, is as good.
 
-    def _scalar(self, x: Tensor, returned: list[Value]) -> Result:
+        Of a chain of branches (`if a: x = f(x)`, `if b: x = g(x)`) one array is returned then, not that of each link.
+        """
+        s = x._storage
+        choice = self.mode.choices.get(s)
+        return (
+            choice is not None
+            and not x._steps
+            and s.value is choice.merged  # not written since
+            and choice.merged.type == merged.merged.type
+            and s.origin is None
+            and s not in self._bases
+            and s not in self.mode.locked
+            and s.writable
+            and self._seen[s] <= 1
+        )
+
+    def _fresh(self, value: Value) -> Result:
+        """A new array or scalar; values that are arguments themselves are copied."""
+        if value.type.kind == "array" and (value.block is self.graph.body or value in self._is_returned):
+            value = self.mode.builder.apply(REGISTRY["copy"], value, order="K")[0]
+        self._returned.append(value)
+        self._is_returned.add(value)
+        return Result("fresh", len(self._returned) - 1, tensor=self.tensors and not value.type.is_python)
+
+    def _scalar(self, x: Tensor) -> Result:
         value = read(x)
         if value.block is self.graph.body and x._storage.origin == value.index:
             return Result("argument", value.index)
         known = constant_of(value)
         if known is not None and value.type.is_python:
             return Result("static", value=known)
-        return self._fresh(value, returned)
+        return self._fresh(value)
 
     def _is_size(self, d: DimLike) -> bool:
         """Made of symbols that are known when the graph returns: argument sizes, and what its own block binds."""

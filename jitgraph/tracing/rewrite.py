@@ -37,6 +37,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import sys
 from collections.abc import Iterable, Sequence
 from threading import Lock
 from types import CodeType
@@ -267,13 +268,20 @@ class _Rewriter(ast.NodeTransformer):
         return f"_jg_{prefix}{self.counter}"
 
     def block(self, stmts: Iterable[ast.stmt]) -> list[ast.stmt]:
+        """The statements, rewritten.
+
+        Names of ours that one statement uses are free again for the next one: each region looks at all variables of the
+        frame, which are not to be more where there are more statements.
+        """
         out: list[ast.stmt] = []
         for stmt in stmts:
+            known = self.counter
             made = self.visit(stmt)
             if isinstance(made, list):
                 out += made
             elif made is not None:
                 out.append(made)
+            self.counter = known
         return out
 
     def inner(self, stmts: Iterable[ast.stmt], blocks: int) -> list[ast.stmt]:
@@ -457,6 +465,8 @@ class _Rewriter(ast.NodeTransformer):
         return out
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        if sys.flags.optimize:  # as the function's own code, which has none
+            return at(ast.Pass(), node)
         if self.in_class or (node.msg is not None and _binds(node.msg)):
             self.generic_visit(node)
             return node

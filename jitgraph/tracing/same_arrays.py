@@ -23,7 +23,7 @@ from jitgraph.tracing.merging import (
     sizes_of,
 )
 from jitgraph.tracing.origins import Found, Origins, form_of, look, through
-from jitgraph.tracing.poison import Maybe
+from jitgraph.tracing.poison import Maybe, OneOf
 from jitgraph.tracing.regions import Mark
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def is_conditional(carried: Carried) -> bool:
     """Whether nobody looks at what a name stands for unless a turn has bound it."""
-    return is_returned(carried.name) or (carried.tree is not None and carried.tree.kind is Maybe)
+    return is_returned(carried.name) or (carried.tree is not None and carried.tree.kind in (Maybe, OneOf))
 
 
 def link_inits(region: Region) -> None:
@@ -304,9 +304,9 @@ def is_same_form(region: Region, origins: Origins, x: Any) -> bool:
     return known and all(origins.find(region.mode, view) is not None for view in found.views)
 
 
-def watch_ends(region: Region, leaves: Sequence[Any], end: Any, *, late: bool) -> None:
+def watch_ends(region: Region, leaves: Sequence[Any], ends: Sequence[Any], *, late: bool) -> None:
     """Results that copy what the last turn left in a storage from before: neither is written from here on."""
-    for made, left in zip(leaves, parts_of(end)[0], strict=False):
+    for made, left in zip(leaves, ends, strict=False):
         if type(made) is not Tensor or made.type.kind != "array":
             continue
         if region._is_outer(left):
@@ -319,7 +319,7 @@ def watch_twins(region: Region, bound: dict[str, Any], scope: Scope) -> None:
     """Arrays from here on that may be one at the end of a turn: none of them is written any more."""
     known: list[tuple[Storage, Storage, bool]] = []
     for name, result in bound.items():
-        for made, end in zip(parts_of(result)[0], parts_of(scope.get(name))[0], strict=False):
+        for made, end in zip(parts_of(result)[0], region.end_of(name, scope.get(name)), strict=False):
             if is_array(made) and is_array(end) and not region._is_outer(end):
                 known.append((made._storage, end._storage, is_returned(name)))
     for k, (made, end, late) in enumerate(known):
@@ -328,13 +328,23 @@ def watch_twins(region: Region, bound: dict[str, Any], scope: Scope) -> None:
             region.mode.watch(made, [m for m, x in twins if (x or late) == is_late], late=is_late)
 
 
+def _is_view_before(region: Region, key: tuple[str, int], whole: tuple[str, int], end: Tensor) -> bool:
+    """Whether a leaf is the same view of another one before the loop as at the end of a turn."""
+    init, other = (region.names[name].inits[k] for name, k in (key, whole))
+    known = is_array(init) and is_array(other) and init._storage is other._storage and not other._steps
+    return known and init._steps == end._steps and region._inner().isdisjoint(sizes_of(end))
+
+
 def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:
-    """Names that only turns bind, and leave bound to views of an array that another name has, are views of that."""
+    """Names that only turns bind, and leave bound to views of an array that another name has, are views of that.
+
+    So are names that are these views before the loop, too.
+    """
     places: dict[Storage, list[tuple[str, int, Tensor, bool]]] = {}
     for name, carried in region.names.items():
         maybe = is_conditional(carried)
         bound = region._is_unread(name) and (maybe or region._has_turn())
-        for k, end in enumerate(parts_of(scope.get(name))[0]):
+        for k, end in enumerate(region.end_of(name, scope.get(name))):
             known = k < len(carried.types) and carried.types[k] is not None and is_array(end)
             if known and not region._is_outer(end) and end._storage.value is not None:
                 places.setdefault(end._storage, []).append((name, k, end, bound))
@@ -344,6 +354,8 @@ def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:
         for at, (name, k, end, bound) in enumerate(ends):
             twin = next(((other, j) for other, j, x, _ in ends[:at] if x is end), None)
             if not bound:
+                if whole not in (None, (name, k)) and _is_view_before(region, (name, k), whole, end):
+                    made[name][k] = remade(end, made[whole[0]][whole[1]]._storage)
                 continue
             if twin is not None:
                 made[name][k] = made[twin[0]][twin[1]]

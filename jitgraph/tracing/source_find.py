@@ -9,10 +9,11 @@ from __future__ import annotations
 import __future__
 
 import ast
+import dis
 import linecache
 from collections.abc import Iterator
 from types import CodeType
-from typing import Any
+from typing import Any, Final
 
 _FUTURE_MASK = 0
 for _name in __future__.all_feature_names:
@@ -45,6 +46,7 @@ def find(code: CodeType) -> FunctionNode | None:
     """The verified tree of `code`, fresh for the caller to change; None if its source is not at hand."""
     if not code.co_firstlineno or code.co_filename.startswith("<frozen"):
         return None
+    linecache.checkcache(code.co_filename)  # a module that was edited and loaded again
     lines = linecache.getlines(code.co_filename)
     first = code.co_firstlineno
     last = max((p[1] or 0 for c in nested(code) for p in c.co_positions()), default=first)
@@ -65,11 +67,28 @@ def _parses(lines: list[str], first: int, last: int, *, is_lambda: bool) -> Iter
             if tree is not None:
                 yield tree
                 break
+    if not is_lambda:  # statements behind the last `return` have no code, but names
+        tree = _parse_slice(lines, first, _block_end(lines, first, last))
+        if tree is not None:
+            yield tree
     if is_lambda:
         try:
             yield ast.parse("".join(lines))
         except SyntaxError:
             return
+
+
+def _block_end(lines: list[str], first: int, last: int) -> int:
+    """The last line of the block whose head stands in line `first`: what follows is indented no more than that."""
+    margin = len(lines[first - 1]) - len(lines[first - 1].lstrip())
+    end = last
+    for number in range(last + 1, len(lines) + 1):
+        text = lines[number - 1].strip()
+        if text and not text.startswith("#"):
+            if len(lines[number - 1]) - len(lines[number - 1].lstrip()) <= margin:
+                break
+            end = number
+    return end
 
 
 def _parse_slice(lines: list[str], start: int, end: int) -> ast.AST | None:
@@ -149,7 +168,37 @@ def _matches(node: FunctionNode, code: CodeType) -> bool:
         and compiled.co_freevars == code.co_freevars
         and _constants(compiled) == _constants(code)
         and set(compiled.co_positions()) == set(code.co_positions())
+        and _told(compiled) == _told(code)
     )
+
+
+#: Instructions that say which variables, constants and operators there are (`a - b` and `b + a` have the same places),
+#: and by how many bits their argument is shifted. How calls are prepared depends on what the module imports.
+_TELLING: Final = {
+    dis.opmap[name]: shift
+    for names, shift in (
+        ("LOAD_FAST STORE_FAST LOAD_CONST LOAD_DEREF STORE_DEREF BINARY_OP COMPARE_OP IS_OP CONTAINS_OP", 0),
+        ("LOAD_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_FAST_LOAD_FAST UNARY_NEGATIVE UNARY_NOT UNARY_INVERT", 0),
+        ("LOAD_GLOBAL", 1),
+    )
+    for name in names.split()
+    if name in dis.opmap
+}
+
+
+def _told(code: CodeType) -> list[tuple[int, int]]:
+    found = []
+    for c in nested(code):
+        high = 0
+        raw = c.co_code
+        for op, low in zip(raw[::2], raw[1::2], strict=True):
+            if op == dis.EXTENDED_ARG:
+                high = (high | low) << 8
+                continue
+            if op in _TELLING:
+                found.append((op, (high | low) >> _TELLING[op]))
+            high = 0
+    return found
 
 
 def _constants(code: CodeType) -> list[tuple[type, str]]:

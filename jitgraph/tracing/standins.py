@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+from collections import deque
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NoReturn
@@ -18,7 +19,18 @@ import numpy as np
 from jitgraph.errors import InternalError, TraceError
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import control_flow, effects, entrust, host, iteration, kinds, numpy_python, ordering, texts
+from jitgraph.tracing import (
+    control_flow,
+    effects,
+    entrust,
+    host,
+    iteration,
+    kinds,
+    numpy_python,
+    options,
+    ordering,
+    texts,
+)
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import Place
@@ -26,7 +38,7 @@ from jitgraph.tracing.leaves import is_opaque_function, is_opaque_module
 from jitgraph.tracing.members import WRAPPERS
 from jitgraph.tracing.operators import Operators
 from jitgraph.tracing.outside import Outside
-from jitgraph.tracing.poison import Maybe, Poison
+from jitgraph.tracing.poison import Maybe, OneOf, Poison
 from jitgraph.tracing.proxies import bare, proxied
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
@@ -85,6 +97,10 @@ class Tracer(Operators):
             texts.check_reading(self, f, args)
         if id(f) in _WRITING or "out" in kwargs:
             args, kwargs = self._written(f, args, kwargs)
+        if args and (id(f) in entrust.BY_ID or id(f) in entrust.ITERATING):
+            several = options.found_in(args, {})
+            if several is not None:
+                return options.called(self, several, functools.partial(self.call, f), args, kwargs)
         if args and id(f) in entrust.BY_ID:
             result = entrust.dunder(self, f, args, kwargs)
             if result is not NotImplemented:
@@ -93,15 +109,18 @@ class Tracer(Operators):
             args = tuple([self.iterable(x) for x in args])
         standin = table().get(id(f))
         if standin is not None:
-            _check_usable(args, kwargs)
-            if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in args):
+            several = options.found_in(args, kwargs)
+            if several is not None:
+                return options.called(self, several, functools.partial(self.call, f), args, kwargs)
+            if self.mode.kinds and kinds.has_tags(self.mode, f, args):
                 try:
                     args = tuple(kinds.arguments(self.mode, f, args))
                 except kinds.Open as answer:
                     return self.by_kind(answer, lambda: self.call(f, *args, **kwargs))
-            return (
-                standin(*args, **kwargs) if standin.__class__ is not OwnStandin else standin.body(self, *args, **kwargs)
-            )
+            if standin.__class__ is not OwnStandin:
+                return standin(*args, **kwargs)
+            self.outside.reads.standin(f)
+            return standin.body(self, *args, **kwargs)
         if f is isinstance and args and self.mode.kinds:
             try:
                 args = (kinds.told(self.mode, args[0]), *args[1:])
@@ -123,14 +142,18 @@ class Tracer(Operators):
     def method(self, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(owner, np.ndarray):
             if name in _WRITING_METHODS:
-                owner = self.outside.before_write(owner)
+                owner = self.outside.before_write(owner, *args, *kwargs.values())
             elif id(owner) in self.outside.arrays:
                 owner = self.outside.known_array(owner)
         elif name == "at" and type(owner) is np.ufunc and args and isinstance(args[0], np.ndarray):
-            args = (self.outside.before_write(args[0]), *args[1:])
+            args = (self.outside.before_write(*args, *kwargs.values()), *args[1:])
         kind: Any = type(owner)
+        if kind is OneOf:
+            return options.choose(self, owner, lambda x: self.method(x, name, *args, **kwargs))
         if kind is Tensor:
-            _check_usable(args, kwargs)
+            several = options.found_in(args, kwargs)
+            if several is not None:
+                return options.called(self, several, functools.partial(self.method, owner, name), args, kwargs)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
                 try:
                     owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
@@ -147,13 +170,16 @@ class Tracer(Operators):
 
     def _written(self, f: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Arguments of a function that writes to its first one or to `out`, ndarrays among these made Tensors."""
-        if id(f) in _WRITING and args and isinstance(args[0], np.ndarray):
-            args = (self.outside.before_write(args[0]), *args[1:])
+        given = (*args, *kwargs.values())
+
+        def target(x: Any) -> Any:
+            return self.outside.before_write(x, *given) if isinstance(x, np.ndarray) else x
+
+        if id(f) in _WRITING and args:
+            args = (target(args[0]), *args[1:])
         out = kwargs.get("out")
-        if isinstance(out, np.ndarray):
-            kwargs["out"] = self.outside.before_write(out)
-        elif isinstance(out, tuple):
-            kwargs["out"] = tuple([self.outside.before_write(x) if isinstance(x, np.ndarray) else x for x in out])
+        if out is not None:
+            kwargs["out"] = tuple([target(x) for x in out]) if isinstance(out, tuple) else target(out)
         return args, kwargs
 
     def _call_function(self, f: FunctionType, args: Any, kwargs: Any) -> Any:
@@ -167,6 +193,7 @@ class Tracer(Operators):
         if is_rewritten(copy.__code__):
             result = copy(*args, **kwargs)
         else:
+            self.outside.reads.give_up(f"the source of {f.__name__} is not at hand")
             args, kwargs = [proxied(self, x) for x in args], {k: proxied(self, x) for k, x in kwargs.items()}
             result = bare(copy(*args, **kwargs))
         self.mode.watch_returned(known)
@@ -176,6 +203,7 @@ class Tracer(Operators):
         """Callables of jitgraph's own: jitted, host and transformed functions, known by a dunder attribute."""
         trace = getattr(f, "__jitgraph_trace__", None)
         if trace is not None:
+            self.outside.reads.give_up(f"calls {getattr(f, '__name__', f)}")
             return trace(self, args, kwargs)
         if getattr(f, "__jitgraph_jit__", False):
             return self.call(f.__wrapped__, *args, **kwargs)
@@ -188,7 +216,9 @@ class Tracer(Operators):
         if kind is BuiltinFunctionType and type(f.__self__) is np.ufunc:  # np.add.reduce, ...
             body = NUMPY_TABLE.get((f.__self__, f.__name__))
             if body is not None:
-                _check_usable(args, kwargs)
+                several = options.found_in(args, kwargs)
+                if several is not None:
+                    return options.called(self, several, functools.partial(self.call, f), args, kwargs)
                 return body(*args, **kwargs)
         if kind is functools.partial:
             function, bound, named = (self.attr(f, name) for name in ("func", "args", "keywords"))
@@ -220,6 +250,7 @@ class Tracer(Operators):
 
     def _instance(self, cls: type, args: Any, kwargs: Any) -> Any:
         """What `type.__call__` does."""
+        self.outside.reads.give_up(f"makes a {cls.__name__}")
         new = self.member(cls, "__new__")
         if isinstance(new, staticmethod):
             new = new.__func__
@@ -242,6 +273,10 @@ class Tracer(Operators):
 
     def _call_opaque(self, f: Any, args: Any, kwargs: Any) -> Any:
         """A function of C, of the standard library or of NumPy, called as it stands."""
+        if not isinstance(getattr(f, "__self__", None), list | dict | set | deque):  # those pass it on
+            several = options.found_in(args, kwargs)
+            if several is not None:
+                return options.called(self, several, functools.partial(self.call, f), args, kwargs)
         if self.regions.opened:
             for x in (getattr(f, "__self__", None), *args):
                 if hasattr(type(x), "__next__"):
@@ -269,6 +304,7 @@ class Tracer(Operators):
         impure = impure and not name.startswith("PurePath")
         if impure and not (isinstance(f, type) and issubclass(f, BaseException)):
             self._refuse_opaque(module, name, args, kwargs)
+        self.outside.reads.called(f, args, kwargs)
         f, args, kwargs = entrust.entrusted(self, f, args, kwargs)
         if args:
             maps = f in _HIGHER_ORDER if _is_hashable(f) else False
@@ -378,6 +414,10 @@ class Tracer(Operators):
         self._functions[id(f)] = (f, copy)
         return copy
 
+    def traced_functions(self) -> list[FunctionType]:
+        """The functions of which there are copies."""
+        return [f for f, _ in self._functions.values()]
+
     def _defaults(self, f: FunctionType) -> tuple[Any, ...] | None:
         if f.__defaults__ is None:
             return None
@@ -389,7 +429,7 @@ class Tracer(Operators):
             return live
         found = self._namespaces.get(id(live))
         if found is None:
-            found = TraceGlobals(live, self.outside.read_global)
+            found = TraceGlobals(live, self.outside.read_global, self.outside.reads.missing, self.outside)
             if not found.is_user:  # NumPy's own globals are what they are
                 found.read = lambda space, name: self.adopt(space[name], name)
             self._namespaces[id(live)] = found
@@ -401,7 +441,12 @@ class Tracer(Operators):
             return live
         found = self._plain_namespaces.get(id(live))
         if found is None:
-            found = TraceGlobals(live, lambda space, name: proxied(self, self.outside.read_global(space, name)))
+            found = TraceGlobals(
+                live,
+                lambda space, name: proxied(self, self.outside.read_global(space, name)),
+                self.outside.reads.missing,
+                self.outside,
+            )
             for name in {"print", "input", "open"} - live.keys():
                 found.loaded[name] = value = proxied(self, getattr(builtins, name))
                 dict.__setitem__(found, name, value)
@@ -502,14 +547,3 @@ def _is_hashable(f: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _check_usable(args: Any, kwargs: Any) -> None:
-    """A function looks at all its arguments: one without a value fails here, by its own error.
-
-    Raises:
-        UnboundLocalError, TraceError, Restart: as `Poison.error` says.
-    """
-    for x in (*args, *kwargs.values()) if kwargs else args:
-        if type(x) is Poison:
-            x.fail()

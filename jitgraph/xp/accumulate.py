@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -117,6 +118,8 @@ def cumulative_prod(
 
 @numpy_function(np.diff)
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = MISSING, append: Any = MISSING) -> Any:
+    if type(n) is Tensor:  # an argument's value is baked in
+        n = operator.index(n)
     if n == 0:
         return a
     if n < 0:

@@ -71,7 +71,7 @@ def imag_of(x: Tensor) -> Any:
 def conjugate_of(x: Tensor, out: Any = None) -> Any:
     """`x.conj()`: of what is not complex `x` itself."""
     if out is not None:
-        return deliver(apply(R("conj"), x) if is_complex(x) else x, out)
+        return deliver(apply(R("conj"), x) if is_complex(x) else x, out, repeats=True)
     return apply(R("conj"), x) if is_complex(x) else x
 
 

@@ -44,7 +44,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         left, have = _contract(left, have, right, other, needed)
     left, have = _summed(left, have, set(wanted))
     made = transpose(left, [have.index(name) for name in wanted]) if have != wanted else left
-    return deliver(fresh_scalar(made) if not wanted else made, out)
+    return deliver(fresh_scalar(made) if not wanted else made, out, repeats=True)
 
 
 def _parse(operands: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -390,16 +390,8 @@ def memory_order(order: Any, of: Tensor | None = None) -> str:
     if found not in ("C", "F", "A", "K"):
         raise errors.ShapeError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
     if found == "A" and of is not None:
-        return "F" if of.type.layout.is_f and not of.type.layout.is_c else "C"
+        return "F" if of.type.is_contiguous("F") and not of.type.is_contiguous("C") else "C"
     return found
-
-
-def ordered(x: Tensor, order: str) -> Tensor:
-    """`x`, or a copy where "C" or "F" asks for another order in memory."""
-    layout, order = x.type.layout, memory_order(order, x)
-    if order == "K" or x.type.ndim == 0 or (layout.is_c if order == "C" else layout.is_f):
-        return x
-    return apply(R("copy"), x, order=order)  # type: ignore[no-any-return]
 
 
 def size_of(x: Any, free: bool = False) -> DimLike:
@@ -458,17 +450,21 @@ def offset_of(x: Any) -> DimLike:
     return mode.bind(lift(mode, x), "b")
 
 
-def sizes_agree(mode: Mode, a: DimLike, b: DimLike, message: str) -> bool:
+def sizes_agree(mode: Mode, a: DimLike, b: DimLike, message: str, *, repeats: bool = False) -> bool:
     """Whether two sizes are equal, by proof or guard; sizes known at run time are checked there.
 
     Args:
         message: of the ValueError; `{0}` and `{1}` are the sizes.
+        repeats: an `a` of 1 will do, too.
     """
     try:
-        return mode.decide("==", a, b)
+        return (repeats and mode.decide("==", a, 1)) or mode.decide("==", a, b)
     except Undecided:
         assert isinstance(mode, TraceMode)
-        mode.check(mode.compare("eq", a, b), "ValueError", message, a, b)
+        fits = mode.compare("eq", a, b)
+        if repeats:
+            fits = mode.any_of(fits, mode.compare("eq", a, 1))
+        mode.check(fits, "ValueError", message, a, b)
         return True
 
 
@@ -539,8 +535,15 @@ def _is_one(mode: Mode, d: DimLike) -> bool:
         return False
 
 
-def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
-    """A result as the caller asked for it: itself, or written to `out`."""
+def deliver(result: Tensor, out: Any, casting: str = "same_kind", *, repeats: bool = False) -> Any:
+    """A result as the caller asked for it: itself, or written to `out`.
+
+    Args:
+        repeats: of an operator that broadcasts, also to the shape of `out`.
+
+    Raises:
+        ShapeError: `out` has another shape.
+    """
     if isinstance(out, tuple):
         (out,) = out
     if out is None:
@@ -561,13 +564,12 @@ def deliver(result: Tensor, out: Any, casting: str = "same_kind") -> Any:
     if type(result) is not Tensor:  # of plain numbers
         result = tensor(result, out._storage.mode)
     shape = result.type.shape
-    if len(shape) > len(out.type.shape) or (
-        len(shape) == len(out.type.shape) and shape != out.type.shape and 1 not in shape
-    ):
+    ranks, open_ = len(out.type.shape) - len(shape), shape != out.type.shape
+    if ranks < 0 or (ranks and not repeats) or (not ranks and open_ and not (repeats and 1 in shape)):
         mode = result._storage.mode
-        for a, b in zip(shape, out.type.shape, strict=False):
-            fits = _is_one(mode, a) or sizes_agree(mode, a, b, "size {0} for an out of size {1}")
-            if len(shape) != len(out.type.shape) or not fits:
+        for a, b in zip(shape or (1,), out.type.shape or (1,), strict=False):
+            fits = not ranks and sizes_agree(mode, a, b, "size {0} for an out of size {1}", repeats=repeats)
+            if not fits:
                 raise errors.ShapeError(
                     errors.describe(
                         f"non-broadcastable output operand with shape {shape_text(out.type.shape)} doesn't match the "

@@ -37,12 +37,12 @@ from jitgraph.xp.core import (
     mode_in,
     numpy_function,
     offset_of,
-    ordered,
     shape_of,
     size_of,
     tensor,
 )
 from jitgraph.xp.flat import FlatIter
+from jitgraph.xp.merging import ordered
 from jitgraph.xp.operators import binary, dim_of
 
 
@@ -289,13 +289,19 @@ def asarray(
         if dtype is not None and np.dtype(dtype) != a.type.dtype:
             return ordered(cast(array_tensor(a), dtype), order)
         return ordered(array_tensor(a), order)
+    if isinstance(a, np.ndarray) and copy is not True:  # of static values: another name of it stays one
+        made = np.asarray(a, dtype, order)
+        if np.may_share_memory(made, a):
+            return made
     return array(a, dtype, order=order)
 
 
 @numpy_function(np.ascontiguousarray, views=True, creates=True)
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     x = asarray(a, dtype)
-    if type(x) is Tensor and x.type.ndim == 0:
+    if type(x) is not Tensor:
+        return np.ascontiguousarray(x)
+    if x.type.ndim == 0:
         from jitgraph.xp.shape import reshape_to
 
         return reshape_to(x, (1,))
@@ -304,7 +310,8 @@ def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 
 @numpy_function(np.asfortranarray, views=True, creates=True)
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    return ordered(asarray(a, dtype), "F")
+    x = asarray(a, dtype)
+    return ordered(x, "F") if type(x) is Tensor else np.asfortranarray(x)
 
 
 @numpy_function(np.copy)
@@ -340,7 +347,12 @@ def arange(
         return wrap(mode, mode.lift(filled))
     if np.dtype(dtype).kind in "iu" and all(tensor(v, mode).type.dtype.kind in "iu" for v in (start, stop, step)):
         a, b, c = (integer_dim(mode, v) for v in (start, stop, step))
-        return iota(mode, start, step, range_length(mode, a, b, c), np.dtype(dtype))
+        try:
+            return iota(mode, start, step, range_length(mode, a, b, c), np.dtype(dtype))
+        except Undecided:  # the run knows which way it goes
+            nonzero = lift(mode, binary("ne", step, 0))
+            mode.check(nonzero, "ZeroDivisionError", "division by zero")
+            start, stop, step = (cast(array_tensor(v, mode), np.int64)[()] for v in (start, stop, step))
     length = EXPORTS["ceil"](binary("truediv", binary("sub", stop, start), step))
     count = EXPORTS["maximum"](cast(tensor(length), np.int64), 0)
     return iota(mode, start, step, mode.bind(lift(mode, count), "k", 0), np.dtype(dtype))
@@ -450,7 +462,7 @@ def eye(
     rows = size_of(N)
     columns = rows if M is None else size_of(M)
     made = full_of(mode, 0, (rows, columns), _dtype(dtype, "eye"), order)
-    if k == 0 and rows == columns:
+    if type(k) is not Tensor and k == 0 and rows == columns:
         assign(view_of(made, IndexMap((rows,), (AxisMap(0, 1, 0), AxisMap(0, 1, 0)))), 1)
         return made
     hit = binary(

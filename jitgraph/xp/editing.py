@@ -8,7 +8,7 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import DimLike
+from jitgraph.ir.dims import DimLike, dim_max
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, dim_tensor, is_writable, read, view_of
@@ -68,20 +68,46 @@ def _slices(x: Tensor, axis: int, part: slice) -> Any:
 @numpy_function(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     x, k = _axis_and_array(arr, axis, "insert")
+    mode = x._storage.mode
+    n = x.type.shape[k]
+    if _is_traced_index(obj):
+        new = _inserted(x, values, k)
+        count = new.type.shape[k]
+        fits = EXPORTS["logical_and"](EXPORTS["greater_equal"](obj, -_number(mode, n)), obj <= _number(mode, n))
+        text = f"index {{0}} is out of bounds for axis {k} with size {{1}}"
+        assert isinstance(mode, TraceMode)
+        mode.check(read(fits), "IndexError", text, read(obj), n)
+        at = where(obj < 0, obj + _number(mode, n), obj)
+        places = EXPORTS["arange"](_number(mode, n + count))
+        behind = places - _number(mode, count)
+        index = where(places < at, places, where(behind < at, places - at + _number(mode, n), behind))
+        return like_source(EXPORTS["take"](concatenate([x, _fitted(new, x, k)], axis=k), index, axis=k), x)
     if isinstance(obj, bool | np.bool_) or not isinstance(obj, int | np.integer):
         return _insert_many(arr, x, obj, values, axis, k)
     at = int(obj)
-    mode = x._storage.mode
-    n = x.type.shape[k]
     if not mode.decide("<=", at if at >= 0 else -at, n):
         text = f"index {at} is out of bounds for axis {k} with size {n if isinstance(n, int) else _example(mode, n)}"
         raise errors.IndexingError(text)
-    new = cast(tensor(values, mode), x.type.dtype)
+    new = _fitted(_inserted(x, values, k), x, k)
+    pieces = [_slices(x, k, slice(None, at)), new, _slices(x, k, slice(at, None))]
+    return like_source(concatenate(pieces, axis=k), x)
+
+
+def _is_traced_index(obj: Any) -> bool:
+    return type(obj) is Tensor and obj.is_traced and not obj.type.shape and obj.type.dtype.kind in "iu"
+
+
+def _number(mode: Any, d: Any) -> Any:
+    """A size as a number of the trace."""
+    return d if isinstance(d, int) else dim_tensor(mode, d)
+
+
+def _inserted(x: Tensor, values: Any, k: int) -> Tensor:
+    """The values for one place: their first axis is inserted along axis `k`."""
+    new = cast(tensor(values, x._storage.mode), x.type.dtype)
     while new.type.ndim < x.type.ndim:
         new = getitem(new, None)
-    new = moveaxis(new, 0, k)  # a scalar index inserts along the first axis of the values
-    pieces = [_slices(x, k, slice(None, at)), _fitted(new, x, k), _slices(x, k, slice(at, None))]
-    return like_source(concatenate(pieces, axis=k), x)
+    return moveaxis(new, 0, k)  # type: ignore[no-any-return]
 
 
 def _example(mode: Any, n: Any) -> Any:
@@ -128,6 +154,10 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     x, k = _axis_and_array(arr, axis, "delete")
     mode = x._storage.mode
     n = x.type.shape[k]
+    if _is_traced_index(obj):
+        at = getitem(EXPORTS["arange"](_number(mode, n)), obj)
+        places = EXPORTS["arange"](_number(mode, dim_max(n - 1, 0)))
+        return like_source(EXPORTS["take"](x, places + EXPORTS["greater_equal"](places, at), axis=k), x)
     if isinstance(obj, int | np.integer) and not isinstance(obj, bool | np.bool_):
         at = int(obj)
         if not mode.decide("<" if at >= 0 else "<=", at if at >= 0 else -at, n):

@@ -29,10 +29,10 @@ from jitgraph.xp.core import (
     np_kind,
     numpy_function,
     operand,
-    ordered,
     tensor,
 )
-from jitgraph.xp.operators import ufunc_power
+from jitgraph.xp.merging import ordered
+from jitgraph.xp.operators import UNLIKE_SCALARS, ufunc_power
 
 #: Each ufunc that a record stands for.
 UFUNCS: dict[np.ufunc, str] = {
@@ -105,12 +105,13 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     """One call of a ufunc on traced or recorded operands, with its keyword arguments."""
     operands, (out,) = out_of(ufunc, operands, kwargs)
     into_array = out is not None and out is not Ellipsis
-    values = by_loop(record, _strong([operand(x) for x in operands]), into_array)
+    values = _strong([operand(x) for x in operands])
     casting = kwargs.get("casting", "same_kind")
     signature = _signature(ufunc, kwargs)
     exact = signature is None and record in ("eq", "ne", "lt", "le", "gt", "ge")  # also of Python ints of any size
     if signature is not None or (casting != "same_kind" and not exact):
         values = with_loop(ufunc, values, signature, casting)
+    values = by_loop(record, values, into_array)
     product = _single_product(record, values, out, kwargs.get("where", True))
     result = np_kind(_apply_record(record, values, kwargs.get("where", True)) if product is None else product)
     return ufunc_result(result, out, kwargs)
@@ -135,19 +136,18 @@ def _single_product(record: str, values: Sequence[Any], out: Any, where: Any) ->
     return wrap(mode, mode.single_product(first, *(rest or [first])))
 
 
-#: Records that compute scalars of these kinds in another way than NumPy's loops, which a call of the ufunc runs.
-_UNLIKE_SCALARS = {"mul": "c", "abs": "c", "pow": "fc", "lt": "c", "le": "c", "gt": "c", "ge": "c"}
-#: The same, where the call fills an array given as `out`.
-_UNLIKE_SCALARS_INTO = {**_UNLIKE_SCALARS, "square": "c"}
+#: `UNLIKE_SCALARS` where the call fills an array given as `out`.
+_UNLIKE_SCALARS_INTO = {**UNLIKE_SCALARS, "square": "c"}
 
 
 def by_loop(record: str, values: list[Any], into_array: bool = False) -> list[Any]:
     """The operands of a ufunc's call: scalars as 0-d arrays where operators on scalars give other bits."""
-    kinds = (_UNLIKE_SCALARS_INTO if into_array else _UNLIKE_SCALARS).get(record)
-    if kinds is not None:
-        for x in values:
-            if type(x) is Tensor and x.type.dtype.kind in kinds and x.type.kind == "np_scalar":
-                return [as_kind(v, "array") if v is x else v for v in values]
+    kinds = (_UNLIKE_SCALARS_INTO if into_array else UNLIKE_SCALARS).get(record)
+    dtypes = [x.type.dtype if type(x) is Tensor else np.result_type(x) for x in values] if kinds is not None else []
+    if kinds is not None and any(d.kind in kinds for d in dtypes):
+        for k, x in enumerate(values):
+            if type(x) is Tensor and x.type.kind == "np_scalar":
+                return [as_kind(v, "array") if j == k else v for j, v in enumerate(values)]
     return values
 
 
@@ -162,7 +162,7 @@ def ufunc_result(result: Tensor, out: Any, kwargs: dict[str, Any]) -> Any:
     if as_array:
         result = as_kind(tensor(result), "array")
     if out is not None:
-        return deliver(result, out, casting)
+        return deliver(result, out, casting, repeats=True)
     return ordered(result, memory_order(kwargs.get("order", "K"), result))
 
 

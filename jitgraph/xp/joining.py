@@ -19,6 +19,7 @@ from jitgraph.tensor import (
     Tensor,
     apply,
     dim_tensor,
+    is_writable,
     lift,
     plain,
     read,
@@ -32,6 +33,7 @@ from jitgraph.xp.core import (
     cast,
     mode_in,
     numpy_function,
+    product,
     shape_of,
     size_of,
     sizes_agree,
@@ -342,6 +344,8 @@ def tile(A: Any, reps: Any) -> Any:
     counts = (*(1,) * (ndim - len(counts)), *counts)
     x = reshape_to(x, (*(1,) * (ndim - x.type.ndim), *x.type.shape))
     shape = x.type.shape
+    if not is_writable(x) and _is_empty(x):  # NumPy copies nothing: a read-only view
+        return reshape_to(x, tuple(c * d for c, d in zip(counts, shape, strict=True)))
     paired: list[DimLike] = []
     spread: list[DimLike] = []
     for c, d in zip(counts, shape, strict=True):
@@ -349,3 +353,11 @@ def tile(A: Any, reps: Any) -> Any:
         spread += [c, d]
     wide = stretched(reshape_to(x, tuple(paired)), tuple(spread))
     return reshape_to(apply(R("copy"), wide, order="C"), tuple(c * d for c, d in zip(counts, shape, strict=True)))
+
+
+def _is_empty(x: Tensor) -> bool:
+    """Whether there are no elements, by a guard; False if only the run knows."""
+    try:
+        return x._storage.mode.decide("==", product(x.type.shape), 0)
+    except Undecided:
+        return False

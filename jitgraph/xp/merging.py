@@ -1,4 +1,4 @@
-"""Strided views whose axes a reshape merges: whether they continue one another in memory, as the sizes at hand have it.
+"""Strided arrays that lie in one piece, or whose axes a reshape merges, for the sizes at hand.
 
 `x[:, ::2].reshape(-1)` is a view where NumPy makes one: for an even number of columns. A view of axes that lie in one
 piece in their base is then written as a view of the flattened base, whose layout says that nothing is broken.
@@ -6,16 +6,20 @@ piece in their base is then written as a view of the flattened base, whose layou
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import chain, combinations, pairwise
 from typing import TypeAlias
 
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
+from jitgraph.ir.reshapes import continues
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 from jitgraph.modes import TraceMode
-from jitgraph.ops.shape import continues
-from jitgraph.tensor import Tensor, make, reshape_of, view_of
-from jitgraph.xp.core import product
+from jitgraph.tensor import Tensor, apply, make, reshape_of, view_of
+from jitgraph.xp.core import R, memory_order, product
+
+#: An array of more axes whose sizes are not known is asked about each of them, not about several at once.
+_MOST_AXES = 5
 
 
 class Unsure(Exception):  # noqa: N818  # an answer
@@ -39,11 +43,12 @@ def mergeable(x: Tensor, shape: Shape) -> Tensor | None:
     if x._steps and isinstance(x._steps[-1], IndexMap):
         base, seen = make(x._storage, x._steps[:-1]), x._steps[-1]
     try:
-        runs = _runs(mode, t.shape, shape)
+        axes = [k for k, d in enumerate(t.shape) if not mode.decide("==", d, 1)]
+        runs = _runs(mode, axes, t.shape, shape)
         if runs is None:
             return None
         if all(_continue(mode, t, base, seen, a, b) for run, _ in runs for a, b in pairwise(run)):
-            return _merged(base, seen, runs)
+            return _merged(base, seen, axes, runs)
     except Undecided:
         pass
     return None
@@ -52,13 +57,13 @@ def mergeable(x: Tensor, shape: Shape) -> Tensor | None:
 Run: TypeAlias = tuple[list[int], DimLike]
 
 
-def _runs(mode: TraceMode, old: Shape, new: Shape) -> list[Run] | None:
-    """The shortest runs of old axes with the product of a run of new ones, each with this product of new sizes.
+def _runs(mode: TraceMode, axes: list[int], old: Shape, new: Shape) -> list[Run] | None:
+    """The shortest runs of `axes` of the old ones with the product of a run of new ones, each with this product of new
+    sizes.
 
     Raises:
         Undecided: sizes that are data.
     """
-    axes = [k for k, d in enumerate(old) if not mode.decide("==", d, 1)]
     runs: list[Run] = []
     i = j = 0
     while i < len(axes) and j < len(new):
@@ -112,15 +117,19 @@ def _continue(mode: TraceMode, t: TensorType, x: Tensor, seen: IndexMap, a: int,
     raise Unsure
 
 
-def _merged(base: Tensor, seen: IndexMap, runs: list[Run]) -> Tensor:
-    """The view `seen` of `base` with each run of its axes as one, by way of a reshape of the base."""
+def _merged(base: Tensor, seen: IndexMap, wide: list[int], runs: list[Run]) -> Tensor:
+    """The view `seen` of `base` with each run of its axes as one, by way of a reshape of the base.
+
+    Args:
+        wide: the axes that have not one element, by a guard perhaps; the others are left out.
+    """
     order = base.type.layout.order
     place = {axis: p for p, axis in enumerate(order)}
     of_view = {m.axis: k for k, m in enumerate(seen.axes) if m.axis is not None}
     moving = [run for run, _ in runs if len(run) > 1 and run[0] in of_view]  # axes that repeat need no span
     spans = {place[of_view[run[0]]]: place[of_view[run[-1]]] for run in moving}
     gone = {axis for run, _ in runs for axis in run[:-1]}
-    kept = [k for k in range(len(seen.shape)) if k not in gone]
+    kept = [k for k in wide if k not in gone]
     number = {k: i for i, k in enumerate(kept)}
     sizes: list[DimLike] = []
     axes: list[AxisMap] = []
@@ -132,7 +141,7 @@ def _merged(base: Tensor, seen: IndexMap, runs: list[Run]) -> Tensor:
             offset = offset * base.type.shape[axis] + seen.axes[axis].offset
         inner = seen.axes[order[last]]
         sizes.append(product([base.type.shape[axis] for axis in order[p : last + 1]]))
-        axes.append(AxisMap(offset, inner.step, None if inner.axis is None else number[inner.axis]))
+        axes.append(AxisMap(offset, inner.step, None if inner.axis is None else number.get(inner.axis)))
         p = last + 1
     shape = list(seen.shape)
     for run, size in runs:
@@ -140,3 +149,52 @@ def _merged(base: Tensor, seen: IndexMap, runs: list[Run]) -> Tensor:
     turned = base if list(order) == sorted(order) else view_of(base, IndexMap.permute(base.type.shape, order))
     flat = reshape_of(turned, tuple(sizes))
     return view_of(flat, IndexMap(tuple(shape[k] for k in kept), tuple(axes)))
+
+
+# --- axes of one element
+
+
+def ordered(x: Tensor, order: str) -> Tensor:
+    """`x`, or a copy where "C" or "F" asks for another order in memory."""
+    order = memory_order(order, x)
+    if order == "K" or x.type.ndim == 0 or x.type.is_contiguous(order):
+        return x
+    copied = apply(R("copy"), x, order=order)
+    return copied if narrowed(x, copied, lambda t: t.is_contiguous(order)) is None else x
+
+
+def narrowed(x: Tensor, copied: Tensor, fits: Callable[[TensorType], bool]) -> Tensor | None:
+    """`x` without axes that have one element by a guard, if a type like this `fits`; None if there are no such axes.
+
+    Where only the run knows whether there are, the copy is noted as what NumPy may make a view.
+    """
+    mode = x._storage.mode
+    if not isinstance(mode, TraceMode):
+        return None
+    sizes: list[DimLike] = []
+    tried: list[set[int]] = []
+    wide = [k for k, d in enumerate(x.type.shape) if not isinstance(d, int)]
+    most = len(wide) if len(wide) <= _MOST_AXES else 1
+    for axes in chain.from_iterable(combinations(wide, count) for count in range(1, most + 1)):
+        if any(known <= set(axes) for known in tried):
+            continue
+        narrow = drop_axes(x, axes)
+        if fits(narrow.type):
+            tried.append(set(axes))
+            count = product([x.type.shape[k] for k in axes])
+            try:
+                if mode.decide("==", count, 1):
+                    return narrow
+            except Undecided:
+                sizes.append(count)
+    if sizes:
+        mode.perhaps_view(copied._storage, x._storage, sizes)
+    return None
+
+
+def drop_axes(x: Tensor, gone: Sequence[int]) -> Tensor:
+    """The view without axes of size 1."""
+    kept = [k for k in range(x.type.ndim) if k not in gone]
+    place = {k: i for i, k in enumerate(kept)}
+    axes = tuple(AxisMap(0, 1, place[k]) if k in place else AxisMap(0, 0, None) for k in range(x.type.ndim))
+    return view_of(x, IndexMap(tuple(x.type.shape[k] for k in kept), axes))

@@ -66,7 +66,8 @@ _SYMBOLS = {
     "gt": ">", "ge": ">=",
 }  # fmt: skip
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-_ORDERS = _COMPARISONS - {"eq", "ne"}
+#: Records that compute scalars of these kinds in another way than NumPy's loops, which a call of the ufunc runs.
+UNLIKE_SCALARS = {"mul": "c", "abs": "c", "pow": "fc", "lt": "c", "le": "c", "gt": "c", "ge": "c"}
 _OPERANDS = (int, float, complex, np.generic, np.ndarray, list, tuple)
 _OVERFLOW = "Python integer does not fit in 64 bits"
 
@@ -80,7 +81,8 @@ def _python_message(run: Callable[[], Any]) -> str:
     raise errors.InternalError("Python did not refuse it")
 
 
-_ZERO_MESSAGES = {
+#: What Python says of a division by zero, by operator, and whether of floats.
+ZERO_MESSAGES = {
     ("truediv", False): _python_message(lambda: 1 / 0),
     ("floordiv", False): _python_message(lambda: 1 // 0),
     ("mod", False): _python_message(lambda: 1 % 0),
@@ -111,6 +113,8 @@ def binary(name: str, a: Any, b: Any) -> Any:
     python_a, python_b = is_python(a), is_python(b)
     if python_a and python_b and mode.name == "trace":
         return python_binary(mode, name, a, b)
+    if name in UNLIKE_SCALARS and _is_left_to_ufunc(name, a, b):
+        return np_kind(apply(R(RECORDS[name]), *(as_kind(tensor(x, mode), "array") for x in (a, b))))
     if name == "pow":
         return power(a, b)
     if name == "matmul":
@@ -120,23 +124,20 @@ def binary(name: str, a: Any, b: Any) -> Any:
         from jitgraph.xp.linalg import matmul
 
         return matmul(a, b)
-    if name in _ORDERS and _is_left_to_ufunc(a, b):
-        return np_kind(apply(R(RECORDS[name]), *(as_kind(tensor(x, mode), "array") for x in (a, b))))
     return apply(R(RECORDS[name]), a, b)
 
 
-def _is_left_to_ufunc(a: Any, b: Any) -> bool:
-    """Whether NumPy's scalars leave the order of complex numbers to the ufunc, for which a NaN counts otherwise.
+def _is_left_to_ufunc(name: str, a: Any, b: Any) -> bool:
+    """Whether NumPy's scalars leave to the ufunc what it computes in another way than they do.
 
-    They compare themselves if one of them has the common dtype, but bools, which ask the ufunc at once.
+    They compute themselves if one of them has the common dtype, but bools, which ask the ufunc at once.
     """
     kinds = [x.type.kind if type(x) is Tensor else "np_scalar" if isinstance(x, np.generic) else "" for x in (a, b)]
     if kinds != ["np_scalar", "np_scalar"]:
         return False
     first, second = (x.type.dtype if type(x) is Tensor else x.dtype for x in (a, b))
-    if "c" not in (first.kind, second.kind):
-        return False
-    return first.kind == "b" or np.promote_types(first, second) not in (first, second)
+    common = np.promote_types(first, second)
+    return common.kind in UNLIKE_SCALARS[name] and (first.kind == "b" or common not in (first, second))
 
 
 def _with_other(name: str, a: Tensor, other: Any) -> Any:
@@ -208,7 +209,7 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
     if name == "pow":
         return _python_power(mode, va, vb, floating)
     if name in ("truediv", "floordiv", "mod"):
-        _check_nonzero(mode, vb, _ZERO_MESSAGES[name, floating])
+        _check_nonzero(mode, vb, ZERO_MESSAGES[name, floating])
     elif not floating:
         _check_overflow(mode, name, va, vb)
     if not floating and name == "truediv":
@@ -250,7 +251,7 @@ def _dims(mode: Any, name: str, a: DimLike, b: DimLike) -> Any:
             return mode.decide(_SYMBOLS[name], a, b)
         if name in ("floordiv", "mod", "truediv"):
             if mode.decide("==", b, 0):
-                raise ZeroDivisionError(_ZERO_MESSAGES[name, False])
+                raise ZeroDivisionError(ZERO_MESSAGES[name, False])
             if name == "truediv":
                 return ratio_tensor(mode, a, b)
             return dim_tensor(mode, floordiv(a, b) if name == "floordiv" else mod(a, b))
@@ -340,7 +341,7 @@ def _python_power(mode: TraceMode, a: Any, b: Any, floating: bool) -> Any:
     known = constant_of(y)
     if known is None or known < 0:
         bad = apply_(R("logical_and"), apply_(R("eq"), x, 0.0)[0], apply_(R("lt"), y, 0.0)[0])[0]
-        mode.check(apply_(R("logical_not"), bad)[0], "ZeroDivisionError", _ZERO_MESSAGES["pow", True])
+        mode.check(apply_(R("logical_not"), bad)[0], "ZeroDivisionError", ZERO_MESSAGES["pow", True])
     if known is None or known != math.floor(known):
         real = apply_(R("logical_or"), apply_(R("ge"), x, 0.0)[0], apply_(R("eq"), y, apply_(R("floor"), y)[0])[0])[0]
         real = apply_(R("logical_or"), real, apply_(R("isnan"), x)[0])[0]

@@ -26,7 +26,8 @@ def _function(name: str) -> None:
         if len(args) > place:
             args = (*args[:place], False, *args[place + 1 :])
         x = tensor(a, mode_in((a, args, tuple(kwargs.values()))))
-        return deliver(without_operator(original, f"np.{name}", (x, *args), kwargs), out, "unsafe")
+        made = without_operator(original, f"np.{name}", (x, *args), kwargs)
+        return deliver(made, out, "unsafe", repeats=not name.endswith("median"))
 
     body.__name__ = body.__qualname__ = name
     body.__doc__ = f"NumPy's `{name}`."

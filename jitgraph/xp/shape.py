@@ -11,6 +11,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_max, dim_min, floordiv, mod, ne1
+from jitgraph.ir.reshapes import reshape_view_layout
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.modes import TraceMode, constant_array, shape_text
 from jitgraph.tensor import (
@@ -38,14 +39,13 @@ from jitgraph.xp.core import (
     mode_in,
     numpy_function,
     offset_of,
-    ordered,
     product,
     shape_of,
     sizes_agree,
     tensor,
     view_tensor,
 )
-from jitgraph.xp.merging import Unsure, mergeable
+from jitgraph.xp.merging import Unsure, drop_axes, mergeable, narrowed, ordered
 
 
 def place_of(x: Tensor) -> Any:
@@ -66,7 +66,7 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
     Raises:
         ShapeError: the number of elements differs.
     """
-    if order == "F" or (order == "A" and x.type.layout.is_f and not x.type.layout.is_c):
+    if order == "F" or (order == "A" and memory_order("A", x) == "F"):
         turned = reshape_to(transpose(x), tuple(reversed(shape)))
         return transpose(turned)  # type: ignore[no-any-return]
     own = x.type.shape
@@ -88,21 +88,27 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
     made = reshape_of(x, shape)
     if made._storage is not x._storage and isinstance(mode, TraceMode):
         seen = _strided_view(mode, x, shape)
-        return made if seen is None else seen
+        if seen is not None:
+            return seen
+        narrow = narrowed(x, made, lambda t: reshape_view_layout(t, (product(t.shape),)) is not None)
+        return made if narrow is None else reshape_to(narrow, shape)
     return made
 
 
 def _strided_view(mode: TraceMode, x: Tensor, shape: Shape) -> Tensor | None:
     """`x` in another shape where it is a view only because of the sizes at hand; None where NumPy copies."""
     try:
-        merged = mergeable(x, shape)
+        narrow = tuple(1 if mode.decide("==", d, 1) else d for d in shape)
+        merged = mergeable(x, narrow)
+    except Undecided:
+        return None
     except Unsure:
         copied = apply(R("reshape"), x, shape=shape)
         mode.watch(copied._storage, [x._storage])
         return copied  # type: ignore[no-any-return]
     if merged is None:
         return None
-    seen = reshape_of(merged, tuple(1 if _is_one(mode, d) else d for d in shape))
+    seen = reshape_of(merged, narrow)
     if seen._storage is not x._storage:  # a view, but of no layout that types can say
         mode.watch(seen._storage, [x._storage])
     return seen
@@ -132,21 +138,18 @@ def _quotient(mode: Mode, total: DimLike, rest: DimLike) -> DimLike | None:
         if rest == 0 or total % rest:
             return None
         return total // rest
-    exact = floordiv(total, rest) if rest != 0 else 0
-    if exact * rest == total:
-        return exact
+    if rest == 0:
+        return None
+    exact = floordiv(total, rest)
     try:
         if mode.decide("==", rest, 0) or not mode.decide("==", mod(total, rest), 0):
             return None
     except Undecided:
         assert isinstance(mode, TraceMode)
-        mode.check(
-            mode.compare("eq", mod(total, rest), 0),
-            "ValueError",
-            "cannot reshape array of size {0} into shape with {1}",
-            total,
-            rest,
-        )
+        fits = mode.compare("eq", mod(total, rest), 0)
+        if mod(total, rest) == 0:
+            fits = mode.compare("ne", rest, 0)
+        mode.check(fits, "ValueError", "cannot reshape array of size {0} into shape with {1}", total, rest)
     return exact
 
 
@@ -181,23 +184,21 @@ def set_shape(x: Tensor, shape: Any) -> None:
 
 @numpy_function(np.ravel, views=True)
 def ravel(a: Any, order: str = "C") -> Any:
-    x, order = view_tensor(a), memory_order(order)
-    layout = x.type.layout
-    if order == "A":
-        order = "F" if layout.is_f and not layout.is_c else "C"
+    x = view_tensor(a)
+    order = memory_order(order, x)
     if order == "K":
-        x, order = transpose(x, layout.order), "C"
-        layout = x.type.layout
-    if x.type.ndim and not (layout.is_c if order == "C" else layout.is_f):  # where a reshape may still be a view
-        x = apply(R("copy"), x, order=order)
+        x, order = transpose(x, x.type.layout.order), "C"
+    x = ordered(x, order)  # where a reshape may still be a view
     return reshape_to(x, (product(x.type.shape),), order)
 
 
 def flatten(a: Any, order: str = "C") -> Any:
     """A fresh 1-D copy."""
     x = view_tensor(a)
-    flat = ravel(x, order)
-    return apply(R("copy"), flat, order="C") if flat._storage is x._storage else flat
+    order = memory_order(order, x)
+    if order == "K":
+        x, order = transpose(x, x.type.layout.order), "C"
+    return reshape_to(apply(R("copy"), x, order=order), (product(x.type.shape),), order)
 
 
 @numpy_function(np.expand_dims, views=True)
@@ -261,14 +262,6 @@ def _is_one(mode: Mode, d: DimLike) -> bool:
         assert isinstance(mode, TraceMode)
         mode.check(mode.compare("ne", d, 1), "deoptimise", "an axis to squeeze is of size 1")
         return False
-
-
-def drop_axes(x: Tensor, gone: Sequence[int]) -> Tensor:
-    """The view without axes of size 1."""
-    kept = [k for k in range(x.type.ndim) if k not in gone]
-    place = {k: i for i, k in enumerate(kept)}
-    axes = tuple(AxisMap(0, 1, place[k]) if k in place else AxisMap(0, 0, None) for k in range(x.type.ndim))
-    return view_of(x, IndexMap(tuple(x.type.shape[k] for k in kept), axes))
 
 
 # --- transpose
@@ -517,7 +510,7 @@ def fliplr(m: Any) -> Any:
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     x = view_tensor(m)
     first, second = axes_of(tuple(axes), x.type.ndim, "rot90")
-    k %= 4
+    k = operator.index(k) % 4  # an argument's value is baked in
     if k == 0:
         return view_of(x, IndexMap.identity(x.type.shape))
     if k == 2:

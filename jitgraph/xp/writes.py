@@ -28,6 +28,7 @@ from jitgraph.tensor import (
 from jitgraph.xp.core import (
     R,
     array_tensor,
+    empty_result,
     fit,
     mode_in,
     tensor,
@@ -210,6 +211,9 @@ def _fitted(mode: Mode, value: Any, x: Tensor, shape: Shape) -> Tensor:
     try:
         fitted = wrap(mode, fit(mode, read(v), t, "unsafe"))
     except errors.ShapeError:
+        more = v.type.ndim - len(shape)
+        if more > 0 and any(mode.decide("==", d, 0) for d in shape):  # NumPy looks at the last axes only
+            return _fitted(mode, empty_result(mode, v.type.shape[more:], v.type.dtype), x, shape)
         known = [[mode.example(d) if isinstance(mode, TraceMode) else d for d in s] for s in (v.type.shape, shape)]
         given, wanted = (array_shape_text(tuple(s)) for s in known)
         raise errors.ShapeError(

@@ -184,6 +184,31 @@ def test_a_strided_reshape_is_a_view_for_some_sizes(columns):
             assert np.shares_memory(first, a) == np.shares_memory(second, b)
 
 
+@pytest.mark.parametrize(
+    "seen",
+    [
+        lambda x: x[::2].reshape(-1),
+        lambda x: x[:, None, ::2].reshape(2, -1),
+        lambda x: x[::-1, None][::2].reshape(-1),
+        lambda x: x[1:2, :3][None].reshape(-1, 2),
+        lambda x: x.T[::2].reshape(x.shape[0], -1),
+    ],
+)
+def test_a_reshape_of_axes_of_one_element_is_a_view(seen):
+    """Axes that turn out to have one element do not part the others."""
+    jitted = jg.jit(seen)
+    for shape in [(5, 4), (2, 2), (2, 4), (4, 2), (2, 6), (6, 1), (1, 6)]:
+        for order in "CF":
+            a, b = (np.arange(1.0 * shape[0] * shape[1]).reshape(shape, order=order) for _ in "ab")
+            try:
+                first = seen(a)
+            except ValueError:
+                continue
+            second = jitted(b)
+            assert difference((first, a), (second, b)) == ""
+            assert np.shares_memory(first, a) == np.shares_memory(second, b)
+
+
 def test_what_only_strides_decide_is_guarded():
     """`x[:, ::2].reshape(-1)` of strided arguments: a copy for most strides; where it is a view, writing is refused."""
     make = lambda columns, taken: np.arange(4.0 * columns).reshape(4, columns)[:, :taken]

@@ -2,6 +2,7 @@
 
 - The last bit of complex64 products in place over reversed axes, and of one reversed element (docs/numerics.md).
 - Values of a masked write that lie in the array that is written: NumPy reads some of them after it overwrote them.
+- `np.negative(x, out=x)` of elements 16 (of 4 bytes) or 64 bytes (of 8) apart: NumPy 2.4 negates the first one only.
 """
 
 from __future__ import annotations
@@ -81,6 +82,14 @@ def check_target(x: Any) -> None:
     """Refuse an array into which a complex product is written."""
     if _reversed(x):
         raise Refused("a complex64 product in place over reversed axes")
+
+
+def check_in_place(right: Any, made: Any) -> None:
+    """Refuse what NumPy computes wrongly where it writes over its operand."""
+    if np.shape(right) == np.shape(made) and not np.array_equal(
+        right, made, equal_nan=np.asarray(made).dtype.kind in "fc"
+    ):
+        raise Refused("an operator in place that NumPy gets wrong")
 
 
 def _product(a: Any, b: Any, power: bool) -> Any:

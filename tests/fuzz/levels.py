@@ -38,7 +38,7 @@ from jitgraph.passes.pipeline import PASSES, run_pipeline
 from jitgraph.runtime import table
 from jitgraph.schedule import pipeline as schedule
 from jitgraph.specialise import Specialisation
-from jitgraph.tracing.capture import call_key
+from jitgraph.tracing.trace import call_key
 from tests.fuzz.compare import Outcome, difference, layout_difference, run, value_difference
 from tests.fuzz.programs import Fuzzed
 from tests.loop_programs import copied

@@ -383,8 +383,140 @@ FAILED = {
     "a loop that carries a number of the other byte order": (
         ["w = 0", "while w < 3 and np.sum(a0) < 1e6:", "    a0[np.isfinite(a0)] = 1.5", "    w += 1"], "w", [Argument("array", ">f2", ())],
     ),
+    "an array of static values is written": (["v = np.tile(2.0, 3)", "v[...] = a0[0]"], "np.sum(v), v + 1, v", [_F]),
+    "an array of static values is written by static values": (["v = np.tile(2.0, 3)", "v[...] += 4"], "np.sum(v), v + 1, v", [_F]),
+    "a view of an array of static values is written": (
+        ["v, w = np.tile(2.0, 3), np.tile(3.0, 4)", "u = v[1:]", "u[0] = 5", "t = w.T", "t += a0[0]"], "np.sum(v), v + 1, np.max(w), w", [_F],
+    ),
+    "a list has an array of static values, and its view, which is written": (
+        ["v = np.tile(2.0, 2)", "w = [v, v[1:]]", "w[1][0] = 3"], "np.sum(v), np.stack([v, v]), w", [_F],
+    ),
+    "two halves of an array of static values change places": (
+        ["v = np.tile(np.floor(1.5), 2)", "v[1:], v[:-1] = v[:-1], v[1:] + 1"], "v @ v, np.cumsum(v)", [_F],
+    ),
+    "the first turn raises, if there is one": (
+        ["v = True", "for i in range(int(np.sum(a0 > 1e9))):", "    a1[i:] = a0[:0][i]", "    v = a1[3:]"], "v, a1", [_F, _F],
+    ),
+    "the first turn raises, if there is one, behind a write": (
+        ["v = True", "a1[1] = 2", "for i in range(int(np.sum(a0 > a1[0] - 9))):", "    a1[i:] = a0[99:][i]", "    v = a1[3:]"], "v, a1", [_F, _F],
+    ),
+    "powers of scalars that NumPy's scalars leave to the ufunc": (
+        ["u, v, w = np.int64(2), np.float16(2.719), np.float64(2.71875)", "u = u + (a0[0] > 99)", "v = v + (a0[0] > 99)", "w = w + (a0[0] > 99)"],
+        "u ** v, v ** u, (u > 1) ** w, u ** w, w ** v, np.power(u, v, dtype=np.float64), np.power(u, np.exp(True))", [_F],
+    ),
+    "products of complex scalars that NumPy's scalars leave to the ufunc": (
+        ["u = np.complex64(1.3 + 0.7j) * (1 + (a0[0] > 99))", "v = np.float64(0.3) + (a0[0] > 99)", "w = np.int64(3) + (a0[0] > 99)"],
+        "u * v, v * u, u * w, w * u, (w > 1) * u, u * (w > 1), u < v", [_F],
+    ),
+    "a reshape of rows that the run counts": (
+        ["v = a0[np.arange(len(a0)) > len(a0) - 2][:, np.array([1, 0])]", "w = v.reshape(2, -1)", "u = a0[a0[:, 0] > 1e9].T.ravel()"], "v, w, u", [_F2],
+    ),
+    "a reshape of rows that the run counts is written": (
+        ["v = a0[np.arange(len(a0)) > len(a0) - 2].T", "w = v.ravel()", "w += 1", "u = a0[np.arange(len(a0)) > len(a0) - 3].T", "t = u.reshape(-1)", "t[:1] = 9"], "v, w, u", [_F2],
+    ),
+    "more axes of values than an empty selection has": (
+        ["v = np.zeros((2, 2, 0))", "v[np.array([1, 0]), np.array([True, False])] = v[2:]", "a0[[]] = np.ones((3, 1)) * a0[0] * np.ones((4, 3, 0))[:, :, :1]"], "v, a0", [_F],
+    ),
+    "more axes of values than an empty selection has, which do not fit": (
+        ["a0[[]] = np.ones((4, 3)) * a0[0]"], "a0", [_F],
+    ),
+    "a number of two kinds in lists": (
+        ["v = 0", "w = 0.0", "if np.sum(a0) > 1e9:", "    v = a0[0]", "    w = a0[1]"],
+        "np.array([v, 1]), np.stack([v, v]), np.mean((v, 1)), np.max([[v, 0]]), np.sum([w, a0[0]]), [v, w]", [_F],
+    ),
+    "an asarray of static values is one more name": (
+        ["v = np.tile(1.0, 3)", "w = np.asarray(v)", "w[0] = 2", "u = np.ascontiguousarray(v)", "u[1] = a0[0]"], "np.sum(v), np.sum(w), u, v, w", [_F],
+    ),
+    "a slice of one element is contiguous": (["v = np.ascontiguousarray(a0[1::2])", "w = a1[::2].ravel()", "u = np.asfortranarray(a1[::4])"], "v, w, u", [_F, _F2]),
+    "a division by a number that no turn made NumPy's": (
+        ["a0[0] = 5", "v = 0.0", "for i in range(40):", "    if a0[i % 3] > 1e9:", "        v += a0[i % 3]"], "1 / v", [_F],
+    ),
+    "a division by a number that some turn made NumPy's": (
+        ["a0[0] = 5", "v, w = 0.0, 0", "for i in range(40):", "    if a0[i % 3] > 4:", "        v, w = a0[i % 3] * 0, w + 1", "    a0[2] = 1 / v if i > 9 else 7"], "1 / v, v / w", [_F],
+    ),
+    "an empty array that is tiled stays read-only": (
+        ["v = np.tile(a0[:0], 2)", "w = np.tile(a0, 2)", "w.sort()", "v.sort()"], "v, w", [Argument("array", "float64", ("n",), "readonly", seed=1)],
+    ),
+    "a name keeps an argument that no turn writes": (
+        ["v = a0", "for i in range(len(a0) // 2):", "    for j in range(9, len(a0), 2):", "        v = np.var(a0)", "        a0[-1] += 2"], "v, a0", [_F],
+    ),
+    "a name keeps an argument that turns write": (
+        ["v = a0", "u = 0", "for i in range(len(a0) // 2):", "    if len(a0) > 99:", "        v = 3.0", "    a0[-1] += 2", "    u = u + v.sum()"], "v, a0, u", [_F],
+    ),
+    "a complex array that is reversed, and has one row": (
+        ["v = a0[3:, ::-1]", "w = a1[3:, ::-1]"], "np.abs(v), v * v, np.square(w), v * 2.5, abs(w.T), np.float32(2) * w",
+        [Argument("array", "complex128", ("m", "n"), seed=1), Argument("array", "complex64", ("m", "n"), seed=2)],
+    ),
+    "a sum of ints and floats, as each turn says": (
+        ["v = 0", "for i in range(40):", "    if a0[i % 3] > 0:", "        v += 1", "    else:", "        v += 0.5", "    a0[2] = np.abs(v)"], "v, np.abs(v), a0", [_F],
+    ),
+    "NumPy's functions of an int or a float behind a write": (
+        ["a0[0] = 5", "v = 1 if np.sum(a0) < 1e9 else 0.5", "w = 2 if np.sum(a0) > 1e9 else 1.5", "u = True if np.sum(a0) < 1e9 else 2"],
+        "np.abs(v), np.square(w), np.sqrt(v), np.maximum(v, 2), np.full(3, v), np.array([w, 2]), np.sum([v, 1]), np.abs(u), np.power(w, 2)", [_F],
+    ),
+    "a number that some turn makes complex": (
+        ["v = w = 0", "for i in range(30):", "    if a0[i % 3] > 1e9:", "        v = v + 1j", "    else:", "        v = v * 2", "    w = w + 1j if a0[0] < 1e9 else w * 2"], "v, w", [_F],
+    ),
+    "forms that an int of the caller's decides": (
+        ["v = a0[:8].reshape(2, 4)", "u = a1 % 3"], "np.eye(3, k=a1), np.eye(2, 4, np.argmax(a0)), np.rot90(v, a1), np.diff(a0, a1 % 7), np.insert(a0, u, 7), np.delete(v, 0 * u, axis=1)",
+        [_F, Argument("int", seed=1)],
+    ),
+    "an arange whose step is data": (
+        ["v = int(np.sum(a0 > 1e9)) + 2", "w = 1 - v"], "np.arange(0, 9, v), np.arange(9, -3, w), np.arange(v, 0, v), np.arange(len(a0), 0, w).sum()", [_F],
+    ),
+    "a view with gaps of an array that an inner loop makes": (
+        ["for i in range(12):", "    for j in range(1, a0.shape[0]):", "        v = np.flip(a0 * i)", "        w = a0 * j", "        u = w[:, ::2]"], "v, u, w, v", [_F2],
+    ),
     "a size of a call back that only the first turn has": (
         ["for i in range(12):", "    v = a0[i:i + 2]", "    for j in range(12):", "        w = np.sort(v)"], "v, w", [Argument("array", "float64", ("1",))],
+    ),
+    "one element of a mask is repeated into an out": (
+        ["v = np.subtract(a0[:1], a1[a1 == a1[0]], out=a1)"], "v", [_F, _F],
+    ),
+    "a rest of one lane is truncated": (
+        ["v = np.ones((2, 9), np.uint16)", "w = np.arange(27).reshape(3, 9) * len(a0)", "for i in range(12):", "    np.add.at(v, np.array([0, 1, 1]), w + i)"], "v", [_F],
+    ),
+    "a tuple of a variable that no path binds": (
+        ["if np.any(a0 == a0):", "    if len(a0) > 3:", "        if np.sum(a0) > 1e9:", "            return a0, a0", "    else:", "        v = 1"], "v, v", [_F],
+    ),
+    "np.power casts one operand and goes backwards over the other": (
+        ["v = np.power(a0[-2:, None], a1[::-1])", "w = np.arctan2(a1[::-1], a0[-2:, None])"], "v, w", [Argument("array", "float16", ("n",), seed=3), Argument("array", "float32", ("n",), seed=4)],
+    ),
+    "names of one new array that branches merge apart": (
+        ["w = a0 * 3", "if np.sum(a0 == a0) > 0:", "    v = a0 * 2", "    w = v", "w[0] = 7"], "v", [_F],
+    ),
+    "names of one new array that come back": (
+        ["a0[0] = 1", "w = a0 * 3", "if np.sum(a0 == a0) > 0:", "    v = a0 * 2", "    w = v", "else:", "    v = a0 + 1"], "v, w", [_F],
+    ),
+    "a branch refuses the type that a number has from the second turn on": (
+        ["a0 += 1", "v = 0", "for r, q in zip(a2, a1):", "    a0 += ((0 if np.sum(r) > 0 else 1) if np.sum(a2) > 0 and len(q) > 2 else v)",
+         "    if np.sum(q) < np.sum(a0) + 1e9:", "        return a0, (q > 0) & (a3 < 2)", "    v = v + np.sum(r)"],
+        "v, a3", [Argument("array", "int32", ("n", "m"), seed=5), Argument("array", "uint16", ("n", "n"), seed=6), Argument("array", "float64", ("n", "m"), seed=7), Argument("array", "uint16", ("m",), seed=8)],
+    ),
+    "a name of two types around two loops, one a row that is not there": (
+        ["v = 2.0", "for r in a0:", "    for i in range(min(12, int(np.sum(a0 > -1e9)))):", "        w = a0[i] if np.sum(r) > 1e9 else 3", "    v = v + r[0]"], "w, v", [_F2],
+    ),
+    "a name of two types that turns write to and read": (
+        ["a1[0] = a1[0]", "v = 2.0", "for i in range(len(a0)):", "    v = v + 1 if a0[i] > 0.5 else a0 * 2", "    v -= 1", "    a1[i] = np.sum(v) + np.ndim(v)"], "v, a1", [_F, Argument("array", "float64", ("n",), seed=5)],
+    ),
+    "a text, a number or nothing in turns": (
+        ["v = None", "s = 0.0", "a0[0] = 0.75", "for i in range(len(a0)):", "    s = s + (1 if v is None else 2 if v == 'low' else v)", "    v = 'low' if a0[i] < -0.5 else None if a0[i] < 0 else a0[i]"], "s, v == 'low', v is None", [_F],
+    ),
+    "a view of an array that turns make anew, and made before": (
+        ["if np.any(a0):", "    u = 0", "    while u < 5:", "        u += 1", "        v = a0[None] * np.ones((3, 1))", "        w = v.T", "        if np.max(a0) > 1:", "            break"], "w, v", [_F],
+    ),
+    "a name that no turn binds, behind a loop that returns": (
+        ["v = 0", "for i in range(a0.shape[0]):", "    try:", "        u = a0[4]", "    except IndexError:", "        w = 3", "    if np.any(a0):", "        return a0.ndim"], "v, w", [_F],
+    ),
+    "a loop without a turn in a branch keeps the kind of a Python number": (
+        ["v = 1", "if np.sum(a0 == a0) > 0:", "    v = 0.0", "    for i in range(int(np.sum(a0 > 1e9))):", "        a1[i:] = -0.5", "        v = v + a1[i]"],
+        "v, a1", [_F, Argument("array", "float32", ("n",), seed=5)],
+    ),
+    "sizes of data in each of many turns": (
+        ["v = np.compress(a0 > 0, a0)[:1]", "for i in range(1, len(a0)):", "    v = v + np.compress(a0 <= a0[0], a0)[:1]"], "v", [_F],
+    ),
+    "two types in a branch of a branch, in a tuple": (
+        ["if np.sum(a0) > -1e9:", "    v = a0 > 0 if a0[0] < 0 else a0 * 2", "    if np.sum(a0) > -1e8:", "        return v, 1", "else:", "    u = a0[:-1]"], "u", [_F],
     ),
 }  # fmt: skip
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from jitgraph import errors
-from jitgraph.tracing import Host, trace_function
+from jitgraph.tracing.capture import trace as trace_function
+from jitgraph.tracing.host import Host
 from tests.tracing.harness import Jit, check
 
 V, W = np.arange(7.0) - 3, np.arange(7.0) * 0.5

@@ -134,7 +134,7 @@ def test_one_side_is_assumed_where_shapes_differ():
     check(f, (V, 1.0), (V, -1.0))
 
 
-def test_branches_of_different_shape_fail_at_the_use_in_a_loop():
+def test_branches_of_different_shape_in_a_loop():
     def g(x, c):
         for k in range(len(x)):
             if c > k:
@@ -144,8 +144,22 @@ def test_branches_of_different_shape_fail_at_the_use_in_a_loop():
             x[0] += (y + 1).sum()
         return x
 
+    check(g, (np.ones(80), 1.0), (np.ones(80), 40.0))  # too many turns to be traced one by one
+
+
+def test_branches_of_different_shape_fail_where_a_loop_goes_over_one():
+    def g(x, c):
+        for k in range(len(x)):
+            if c > k:
+                y = x
+            else:
+                y = np.ones((2, 2))
+            for row in y:
+                x[0] += row.sum()
+        return x
+
     with pytest.raises(errors.TraceError, match="y is f64"):
-        Jit(g)(np.ones(80), 1.0)  # too many turns to be traced one by one
+        Jit(g)(np.ones(80), 1.0)
 
 
 def test_dead_names_may_differ():

@@ -34,6 +34,15 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "insert several": lambda x: (np.insert(x, [3, 1, 1], 7, axis=1), np.insert(x, [0, 2], [[1, 2]], axis=1)),
     "delete": lambda x: (np.delete(x, 1, axis=1), np.delete(x, -1, axis=1), np.delete(x, slice(1, 3), axis=1)),
     "delete several": lambda x: (np.delete(x, [0, -1], axis=1), np.delete(x, x[:1] > 0), np.delete(x, [], axis=0)),
+    "insert at a traced place": lambda x: (
+        np.insert(x, np.argmax(x[:1] > 0), 5, axis=1),
+        np.insert(x, np.sum(x > 9), x[:1], axis=0),
+        np.insert(x, -np.sum(x > 9), 7),
+    ),
+    "delete at a traced place": lambda x: (
+        np.delete(x, np.argmax(x[:1] > 0), axis=1),
+        np.delete(x, -1 - np.sum(x > 9), axis=1),
+    ),
     "kron": lambda x: (np.kron(x, x[:2]), np.kron(x, 2)),
     "block": lambda x: (np.block([[x, x], [x, x]]), np.block([x, x[:, :1]]), np.block(x)),
     "ediff1d": lambda x: np.ediff1d(x * 1.0, to_end=[1.0], to_begin=0.5),
