@@ -110,6 +110,8 @@ def _number(value: Any) -> str:
         return "true" if value else "false"
     if value.dtype.kind in "iu":
         return str(int(value))
+    if value.dtype.kind in "mM":  # NaT is a number, too
+        return str(int(value.view(np.int64)))
     if value.dtype.kind == "c":
         return f"{float(value.real)!r}, {float(value.imag)!r}"
     exact = float(value)

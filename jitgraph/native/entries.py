@@ -49,7 +49,7 @@ from jitgraph.tracing.leaves import Key, Static, leaf_type
 _C, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _MOST_FRAMES = 32
 #: Static values that are compared by `==` where they are not the same object, after their classes.
-_COMPARED = (str, bytes, bool, int, float, complex, tuple)
+_COMPARED = (str, bytes, bool, int)
 #: The words of an entry that say which calls it admits.
 _ADMITTING = (
     Entry.NARGS, Entry.NKW, Entry.NAMES, Entry.EXPANSIONS, Entry.EXPANSION_AT, Entry.LEAVES, Entry.LEAF_AT,
@@ -296,7 +296,7 @@ class _Maker:
         elif tag in ("py_float", "py_complex", "scalar"):
             row[Leaf.KIND], row[Leaf.BYTES] = Leaf.NUMBER, dtype_of(key).itemsize
         elif tag == "static":
-            row[Leaf.KIND] = Leaf.EQUAL if type(x) in _COMPARED or isinstance(x, np.dtype) else Leaf.IDENTITY
+            row[Leaf.KIND] = Leaf.EQUAL if _is_exact(x) or isinstance(x, np.dtype) else Leaf.IDENTITY
             row[Leaf.VALUE] = entry.pointer(x)
             if type(x) in (slice, set, frozenset):
                 raise Refused(f"static values of class {type(x).__name__}")
@@ -407,18 +407,26 @@ class _Maker:
         raise Refused(f"places of class {type(place).__name__}")
 
     def _guards(self) -> list[list[int]]:
-        entry, rows = self.entry, []
+        rows = []
         for k, value in self.trace.leaf_values.items():
             if isinstance(value, np.ndarray):
                 raise Refused("an array whose value is known")
-            place = self._item_place(self.leaf_items[k])
-            rows.append([Guard.EQUAL, place, entry.pointer(value), 0, 0])
+            rows.append(self._same(self._item_place(self.leaf_items[k]), value))
         for k, where in self.trace.also_arguments:
             rows.append([Guard.SAME, self._item_place(self.leaf_items[k]), 0, 0, self._place(where)])
         for guard in self.trace.guards_python:
             if not isinstance(guard, hidden.TypeGuard):  # leaves without a slot
                 rows.append(self._guard(guard))
         return rows
+
+    def _same(self, place: int, value: Any) -> list[int]:
+        """See `hidden.is_same`."""
+        pointer = self.entry.pointer(value)
+        if isinstance(value, float | complex | np.inexact):
+            exact = type(value) in (float, complex) or isinstance(value, np.inexact)
+            size = np.asarray(value).nbytes
+            return [Guard.BITS if exact and size <= 16 else Guard.IS, place, pointer, 0, size]
+        return [Guard.EQUAL, place, pointer, 0, 0]
 
     def _guard(self, g: hidden.Guard) -> list[int]:
         entry = self.entry
@@ -432,14 +440,7 @@ class _Maker:
             raise Refused("a set that was read")
         place = self._place(g.place)
         if isinstance(g, hidden.ValueGuard):
-            value = entry.pointer(g.value)
-            if not g.by_value:
-                return [Guard.IS, place, value, 0, 0]
-            if isinstance(g.value, float | complex | np.inexact):
-                exact = type(g.value) in (float, complex) or isinstance(g.value, np.inexact)
-                size = np.asarray(g.value).nbytes
-                return [Guard.BITS if exact and size <= 16 else Guard.IS, place, value, 0, size]
-            return [Guard.EQUAL, place, value, 0, 0]
+            return self._same(place, g.value) if g.by_value else [Guard.IS, place, entry.pointer(g.value), 0, 0]
         if isinstance(g, hidden.SameGuard):
             return [Guard.SAME, place, 0, 0, self._place(g.other)]
         if isinstance(g, hidden.ClassGuard):
@@ -640,6 +641,15 @@ class _Maker:
             how = {"floordiv": Number.FLOORDIV, "mod": Number.MOD, "min": Number.MIN, "max": Number.MAX}[atom.op]
             steps += [[how, 0, 0]] * (len(atom.args) - 1)
         return True
+
+
+def _is_exact(x: Any) -> bool:
+    """Whether a static value is the same as each of its class that is equal to it: no zero, no tuple of numbers."""
+    if type(x) is tuple:
+        return all(type(i) in (str, bytes) or (type(i) is tuple and _is_exact(i)) for i in x)
+    if type(x) is complex:
+        return bool(x.real and x.imag)
+    return type(x) in _COMPARED or (type(x) is float and bool(x))
 
 
 def dtype_of(key: Key) -> np.dtype:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph.dtypes import COMPILED
+from jitgraph.once import once
 
 _P, _I = ctypes.c_void_p, ctypes.c_int64
 #: Positions in NumPy's table of C functions.
@@ -33,7 +34,7 @@ def offsets() -> dict[str, int]:
     }  # fmt: skip
 
 
-@cache
+@once
 def numpy_table() -> ctypes.Array[ctypes.c_void_p]:
     """NumPy's table of C functions."""
     get = ctypes.PYFUNCTYPE(_P, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import types
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from jitgraph.config import config
 from jitgraph.native import layout
 from jitgraph.native.records import Off
+from jitgraph.once import once
 from jitgraph.runtime.pool import pool
 from jitgraph.storage import mode_variable
 
@@ -51,7 +51,7 @@ def lasting_words(count: int) -> Any:
     return (ctypes.c_int64 * count).from_address(_libc.calloc(count, 8))
 
 
-@cache
+@once
 def table() -> Any:
     """The table, an array of words; its objects live for ever."""
     words = lasting_words(len(NUMBERS))

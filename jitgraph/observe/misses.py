@@ -12,7 +12,7 @@ from jitgraph.ir.dims import Dim, evaluate
 from jitgraph.ir.graph import Guard
 from jitgraph.ir.layouts import extent
 from jitgraph.pytree import TreeDef
-from jitgraph.tracing.hidden import MISSING, Call, HiddenArg, TypeGuard, ValueGuard
+from jitgraph.tracing.hidden import MISSING, Call, HiddenArg, TypeGuard, ValueGuard, is_same
 from jitgraph.tracing.leaves import CallSpec, Key, key_text, leaf_text, leaf_type
 from jitgraph.tracing.trace import Trace
 
@@ -103,7 +103,7 @@ def _guards(trace: Trace, names: list[str], leaves: Sequence[Any], call: Call, p
     """The conditions of a trace of the same key that do not hold for the call."""
     found = []
     for k, value in trace.leaf_values.items():
-        if type(leaves[k]) is not type(value) or leaves[k] != value:
+        if not is_same(leaves[k], value):
             found.append(f"{names[k]}, whose value is compiled in: {_value(value)} -> {_value(leaves[k])}")
     found += [
         f"{names[k]} was the array at {place.text}"

@@ -33,6 +33,7 @@ from jitgraph.abi import (
     Status,
 )
 from jitgraph.ir.graph import Site
+from jitgraph.once import once
 from jitgraph.runtime import linking, table, threads
 from jitgraph.runtime.pool import pool as memory
 from jitgraph.runtime.pool import recipe
@@ -190,16 +191,14 @@ def _executable(frame: Frame) -> Executable:
     return executable
 
 
+@once
 def _context_fields() -> list[tuple[int, int]]:
     """What every context holds: offset and value."""
-    if not _context:
-        _context.extend((offset, ctypes.cast(callback, _P).value or 0) for offset, callback in _CALLBACKS)
-        _context.append((CONTEXT_TABLE, ctypes.addressof(table.table())))
-        threads.configure()
-    return _context
+    fields = [(offset, ctypes.cast(callback, _P).value or 0) for offset, callback in _CALLBACKS]
+    fields.append((CONTEXT_TABLE, ctypes.addressof(table.table())))
+    threads.configure()
+    return fields
 
-
-_context: list[tuple[int, int]] = []
 
 threads.context_fields = _context_fields
 

@@ -11,7 +11,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from jitgraph.cache.key import checksum
 from jitgraph.forking import open_in_child
@@ -20,8 +20,11 @@ from jitgraph.runtime import elf
 _T = TypeVar("_T")
 _lock = threading.Lock()
 open_in_child(_lock)
+_Key = tuple[bytes, tuple[str, ...]]
 #: What is linked, by digest and exports: equal code is not linked again.
-_linked: WeakValueDictionary[tuple[bytes, tuple[str, ...]], Library] = WeakValueDictionary()
+_linked: dict[_Key, ref[Library]] = {}
+#: Where each library is found, and what takes its memory back.
+_links: dict[ref[Library], tuple[_Key, Callable[[], None]]] = {}
 
 
 class Library:
@@ -34,23 +37,32 @@ class Library:
         addresses: of the exported functions.
     """
 
-    __slots__ = ("__weakref__", "_close", "addresses")
+    __slots__ = ("__weakref__", "addresses")
 
-    def __init__(self, addresses: dict[str, int], close: Callable[[], None]) -> None:
+    def __init__(self, addresses: dict[str, int]) -> None:
         self.addresses = addresses
-        self._close = close
         ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(self))
 
-    def __del__(self) -> None:
-        """The memory is taken back."""
-        self._close()
+
+def _ended(link: ref[Library]) -> None:
+    """Take the memory of a library back, when nobody can get it from here any more.
+
+    A method `__del__` of the library would run before that, and let go of the GIL in the middle: another thread would
+    be given code that is not there.
+    """
+    key, close = _links.pop(link)
+    if _linked.get(key) is link:
+        _linked.pop(key, None)
+    close()
 
 
 @atexit.register
 def _leave_linked() -> None:
     """At the end of the process code stays: threads that nobody waits for may be running in it."""
-    for library in list(_linked.values()):
-        _immortal(library)
+    for link in list(_links):
+        library = link()
+        if library is not None:
+            _immortal(library)
 
 
 def load(code: bytes, names: Sequence[str]) -> dict[str, int]:
@@ -66,9 +78,14 @@ def link(code: bytes, names: Sequence[str]) -> Library:
     """
     key = (checksum(code), tuple(names))
     with _lock:
-        known = _linked.get(key)
+        found = _linked.get(key)
+        known = found() if found is not None else None
         if known is None:
-            known = _linked[key] = Library(*_placed(code, names))
+            addresses, close = _placed(code, names)
+            known = Library(addresses)
+            found = ref(known, _ended)
+            _links[found] = key, close
+            _linked[key] = found
         return known
 
 

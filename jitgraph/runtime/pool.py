@@ -15,7 +15,6 @@ import contextlib
 import ctypes
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitgraph.config import config
+from jitgraph.once import once
 from jitgraph.runtime import pool_code
 from jitgraph.runtime.pool_code import AT, C_ORDER, EXPORTS, F_ORDER, OTHER_ORDER
 
@@ -255,25 +255,17 @@ class PlainMemory:
         """Nothing is counted."""
 
 
-_pool: Pool | PlainMemory | None = None
-_lock = threading.Lock()
-
-
+@once
 def pool() -> Pool | PlainMemory:
     """The process's pool, started at the first call."""
-    global _pool
-    if _pool is None:
-        with _lock:
-            if _pool is None:
-                made = Pool() if sys.platform == "linux" else PlainMemory()
-                config.watch(made.configure)
-                _pool = made
-    return _pool
+    made = Pool() if sys.platform == "linux" else PlainMemory()
+    config.watch(made.configure)
+    return made
 
 
 def trim_memory() -> int:
     """Give the memory that waits for the next calls back to the system; answers how many bytes."""
-    return _pool.trim() if _pool is not None else 0
+    return pool().trim() if pool.is_made else 0
 
 
 __all__ = ["SMALL_BYTES", "Counters", "PlainMemory", "Pool", "most_bytes", "pool", "recipe", "trim_memory"]

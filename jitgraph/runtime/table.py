@@ -18,6 +18,7 @@ import numpy as np
 from jitgraph import signals
 from jitgraph.abi import NEVER, TABLE, TABLE_BYTES, TABLE_CLOCK, TABLE_LIMIT, TABLE_SIGNALS, TABLE_STREAM
 from jitgraph.errors import InternalError
+from jitgraph.once import once
 from jitgraph.runtime.cpu import recognise
 from jitgraph.runtime.pool import pool
 
@@ -27,7 +28,7 @@ _ROW_MAJOR, _NO_TRANSPOSE, _UPPER = 101, 111, 121
 _keep: list[Any] = []  # callbacks and libraries, for as long as the process lives
 
 
-@cache
+@once
 def table() -> ctypes.Array[ctypes.c_void_p]:
     """The addresses, one for each name of `abi.TABLE`, then what `threads` fills in: one thread until it does."""
     libm, blas = _libm(), blas_library()

@@ -262,8 +262,7 @@ def _end() -> None:
     daemon thread): that goes on until the process is gone.
     """
     with _pool.lock:
-        table_made = table.table.cache_info().currsize
-        if table_made:
+        if table.table.is_made:
             table.table()[TABLE_LIMIT // 8] = NEVER
         if not _pool.addresses:
             return

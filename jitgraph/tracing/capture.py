@@ -295,8 +295,10 @@ class _Capture:
         mode.builder.at_end(self.graph.body)
         self.graph.results.clear()  # of a return that one of its values fails
         message, shown, recipe = message_of(error, mode)
-        if recipe is None:
-            mode.leave_to_python(mode.builder.constant(False), unmade(type(error), is_shown=True))
+        changes = bool(self.outside.state())  # what is stored outside is repeated behind calls that succeed
+        if recipe is None or changes:
+            why = unmade(type(error), is_shown=True, changes=changes)
+            mode.leave_to_python(mode.builder.constant(False), why)
         else:
             self.graph.sites.append(Site(type(error).__name__, message, frame_of(error)[1], recipe))
             values = [mode.builder.constant(False), *(lift(mode, x) for x in shown)]

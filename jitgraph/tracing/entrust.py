@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from jitgraph.tensor import Tensor
 from jitgraph.tracing import effects, options
+from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import member_of
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.leaves import is_opaque_module, is_plain_class
@@ -49,6 +50,8 @@ def _is_users(kind: type) -> bool:
 def dunder(tracer: Any, f: Any, args: Any, kwargs: Any) -> Any:
     """A builtin on an object of a user's class, by that class's method; NotImplemented if it is something else."""
     kind = type(args[0])
+    if kind is TraceGlobals:
+        args[0].refuse()
     if kind is Tensor or not _is_users(kind):
         return NotImplemented
     for name in BY_ID[id(f)]:
@@ -77,6 +80,8 @@ def truth(tracer: Any, x: Any) -> Any:
 def iterable(tracer: Any, x: Any) -> Any:
     """What is iterated over in place of `x`."""
     kind = type(x)
+    if kind is TraceGlobals:
+        x.refuse()
     if kind is Tensor or not _is_users(kind):
         return x
     method = tracer.member(kind, "__iter__")
@@ -127,6 +132,8 @@ def contains(tracer: Any, x: Any, container: Any) -> Any:
             for item in walked:
                 found = tracer.or_(found, functools.partial(_same, tracer, item, x))
             return found
+    if kind is TraceGlobals:
+        return container.has(x)
     if isinstance(container, _KEYED):
         tracer.outside.pin(x)
     elif kind in (list, tuple) and (_is_users(type(x)) or any_traced((x, container))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class TraceGlobals(dict[str, Any]):
         dict.__setitem__(self, name, value)
         return value
 
-    def __contains__(self, name: object) -> bool:
+    def has(self, name: Any) -> bool:
         """What `name in globals()` says: names that nobody has read yet are there, too."""
-        if dict.__contains__(self, name):
+        if name in self:
             return True
-        if not isinstance(name, str) or name in self.loaded:  # deleted
+        if type(name) is not str or name in self.loaded:  # deleted
             return False
         if name not in self.live:
             self.outside.guard_no_global(self.live, name)
@@ -63,9 +63,28 @@ class TraceGlobals(dict[str, Any]):
         self[name]  # read for its effect
         return True
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """What `globals().get(name)` says."""
-        return self[name] if name in self else default
+    def method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """What `globals().name(...)` says.
+
+        Raises:
+            TraceError: it walks through all names, each of which would be read.
+        """
+        if name in ("get", "pop", "setdefault", "__getitem__", "__contains__") and args:
+            self.has(args[0])
+        elif name not in ("update", "__setitem__", "__delitem__"):
+            self.refuse()
+        return getattr(self, name)(*args, **kwargs)
+
+    def refuse(self) -> NoReturn:
+        """Somebody wants to go through all names.
+
+        Raises:
+            TraceError: always.
+        """
+        self.outside.mode.fail(
+            "which names a module has is known only when the compiled code runs",
+            "name the global: `globals()[name]`, `globals().get(name)` and `name in globals()` are compiled.",
+        )
 
     def preload(self, names: tuple[str, ...]) -> None:
         """Read names that class bodies look up behind our back."""
@@ -75,36 +94,7 @@ class TraceGlobals(dict[str, Any]):
 
     def stores(self) -> dict[str, Any]:
         """Names bound or bound anew since they were read."""
-        return {n: v for n, v in dict.items(self) if n not in self.loaded or self.loaded[n] is not v}
+        return {n: v for n, v in self.items() if n not in self.loaded or self.loaded[n] is not v}
 
     def deleted(self) -> list[str]:
-        return [n for n in self.loaded if not dict.__contains__(self, n)]
-
-    def __iter__(self) -> Iterator[str]:
-        self._refuse()
-
-    def __len__(self) -> int:
-        self._refuse()
-
-    def keys(self) -> Any:
-        self._refuse()
-
-    def values(self) -> Any:
-        self._refuse()
-
-    def items(self) -> Any:
-        self._refuse()
-
-    def copy(self) -> Any:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        """Refuse to go through all of a module's names, each of which would be read.
-
-        Raises:
-            TraceError: always.
-        """
-        self.outside.mode.fail(
-            "which names a module has is known only when the compiled code runs",
-            "name the global: `globals()[name]`, `globals().get(name)` and `name in globals()` are compiled.",
-        )
+        return [n for n in self.loaded if n not in self]

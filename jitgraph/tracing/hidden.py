@@ -288,6 +288,16 @@ class Live:
     place: Place
 
 
+def is_same(live: Any, value: Any) -> bool:
+    """Whether numbers, text and the like are equal in class and value: 0.0 is not -0.0, and NaN is NaN."""
+    if live is value:
+        return True
+    if type(live) is not type(value):
+        return False
+    exact = isinstance(live, float | complex | np.inexact)
+    return repr(live) == repr(value) if exact else bool(live == value)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class ValueGuard:
     """A value read at `place` and baked into the trace. `check` compares: by identity, or numbers and text by value."""
@@ -298,12 +308,7 @@ class ValueGuard:
 
     def check(self, call: Call = NO_CALL) -> bool:
         live = self.place.get(call)
-        if live is self.value:
-            return True
-        if not self.by_value or type(live) is not type(self.value):
-            return False
-        exact = isinstance(live, float | complex | np.inexact)  # -0.0 and NaN
-        return repr(live) == repr(self.value) if exact else bool(live == self.value)
+        return is_same(live, self.value) if self.by_value else live is self.value
 
     def __str__(self) -> str:
         return f"{self.place.text} is {self.value!r}"

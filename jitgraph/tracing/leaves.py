@@ -90,7 +90,9 @@ def leaf_type(x: Any) -> Key:
     if isinstance(x, np.ndarray):  # another subclass has rules of its own (matrix, masked arrays): refused
         return _array_key("array", x) if kind is np.memmap else ("static", kind, Identity(x))
     if isinstance(x, np.number | np.bool_ | np.datetime64 | np.void):
-        return ("scalar", x.dtype)
+        dtype = x.dtype
+        if kind is dtype.type:  # else a class of the user's, with operators of its own
+            return ("scalar", dtype)
     if kind is FunctionType:
         return ("function", x.__code__, id(x.__globals__))
     if kind is MethodType:
@@ -162,8 +164,15 @@ def _array_key(tag: str, x: np.ndarray) -> Key:
 
 
 def static_key(x: Any) -> Key:
-    """The key of a static value: by value if it can be hashed, else by identity."""
+    """The key of a static value: by value if it can be hashed, else by identity.
+
+    Values that Python takes for equal have different keys: 0.0 and -0.0, and `(1,)`, `(1.0,)` and `(True,)`.
+    """
     kind = type(x)
+    if kind is float or kind is complex or (isinstance(x, np.inexact) and kind is x.dtype.type):
+        return ("static", kind, repr(x))  # NaN is NaN
+    if kind is tuple:
+        return ("static", tuple, tuple([static_key(i) for i in x]))
     if kind is slice:
         return ("static", slice, (static_key(x.start), static_key(x.stop), static_key(x.step)))
     if kind is set or kind is frozenset:
@@ -179,7 +188,16 @@ def leaf_text(key: Key) -> str:
     """The key of a leaf for people: `float64[2d]`, `py_float`."""
     if key[0] in ("array", "tensor") and len(key) > 3:
         return f"{key[1].name}[{len(key[2].order)}d]" + ("" if key[2].is_c else f":{key[2]}")
-    return " ".join([str(getattr(part, "__name__", part)) for part in key])
+    return " ".join([_part_text(getattr(part, "__name__", part)) for part in key])
+
+
+def _part_text(part: Any) -> str:
+    if type(part) is tuple and all(type(k) is tuple and k[0] == "static" for k in part):
+        return f"({', '.join([leaf_text(k).removeprefix('static ') for k in part])})"
+    try:
+        return str(part)
+    except ValueError:  # Python shows no longer integers
+        return f"an integer of {part.bit_length()} bits" if type(part) is int else type(part).__name__
 
 
 def key_text(keys: Sequence[Key]) -> str:

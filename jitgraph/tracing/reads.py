@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from jitgraph.tensor import Tensor
+
 #: Classes whose methods, and which as functions, depend on their arguments only and have no effect beside them.
 _CLASSES: Final = frozenset((
     bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, slice, range, object, enumerate, zip,
@@ -171,7 +173,7 @@ def _is_spelt(x: Any) -> bool:
         return all(map(_is_spelt, x))
     if isinstance(x, dict):
         return all(map(_is_spelt, (*x.keys(), *x.values())))
-    return type(x) in _SPELT or isinstance(x, np.generic | np.dtype)
+    return type(x) in _SPELT or isinstance(x, Tensor | np.generic | np.dtype)
 
 
 def _is_plain(f: Any) -> bool:

@@ -332,7 +332,7 @@ def _is_view_before(region: Region, key: tuple[str, int], whole: tuple[str, int]
     """Whether a leaf is the same view of another one before the loop as at the end of a turn."""
     init, other = (region.names[name].inits[k] for name, k in (key, whole))
     known = is_array(init) and is_array(other) and init._storage is other._storage and not other._steps
-    return known and init._steps == end._steps and region._inner().isdisjoint(sizes_of(end))
+    return known and bool(end._steps) and init._steps == end._steps and region._inner().isdisjoint(sizes_of(end))
 
 
 def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:

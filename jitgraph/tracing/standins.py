@@ -166,6 +166,8 @@ class Tracer(Operators):
             return None
         if kind is effects.Made:
             return effects.draw(self, owner, name, args, kwargs)
+        if kind is TraceGlobals:
+            return owner.method(name, *args, **kwargs)
         return self.call(self.attr(owner, name), *args, **kwargs)
 
     def _written(self, f: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from jitgraph.ir.graph import Graph
 from jitgraph.pytree import TreeDef
 from jitgraph.records import dataclass, field
 from jitgraph.tensor import plain
-from jitgraph.tracing.hidden import NO_CALL, Call, Guard, HiddenArg, Place, Replay
+from jitgraph.tracing.hidden import NO_CALL, Call, Guard, HiddenArg, Place, Replay, is_same
 from jitgraph.tracing.leaves import Key, alias_pattern, leaf_type
 
 if TYPE_CHECKING:
@@ -99,9 +99,8 @@ class Trace:
 
     def holds(self, leaves: Sequence[Any], call: Call = NO_CALL) -> bool:
         """`valid` without the hidden arguments, which a call reads and tests as it passes them."""
-        for k, value in self.leaf_values.items():
-            if type(leaves[k]) is not type(value) or leaves[k] != value:
-                return False
+        if not all(is_same(leaves[k], value) for k, value in self.leaf_values.items()):
+            return False
         if any(leaves[k] is not place.get(call) for k, place in self.also_arguments):
             return False
         return all(g.check(call) for g in self.guards_python)

@@ -30,7 +30,7 @@ from jitgraph.xp.core import (
 from jitgraph.xp.elementwise import absolute, multiply, sqrt, square, subtract
 from jitgraph.xp.reductions import sum
 from jitgraph.xp.shape import diagonal, moveaxis, ravel, reshape_to, retyped, transpose
-from jitgraph.xp.vectors import at_the_end, core_axes
+from jitgraph.xp.vectors import at_the_end, core_axes, deliver_stack
 
 
 def _pair(a: Any, b: Any) -> tuple[Mode, Tensor, Tensor]:
@@ -94,8 +94,8 @@ def matmul(
     loop = np.result_type(a.type.dtype, b.type.dtype) if dtype is None else np.dtype(dtype)
     result = product_of(_cast_matrix(a, loop), _cast_matrix(b, loop), "x @ y")
     if len(placed) > 2 and placed[2]:
-        result = moveaxis(result, tuple(range(-len(placed[2]), 0)), placed[2])
-    return deliver(result, out, casting)
+        return deliver(moveaxis(result, tuple(range(-len(placed[2]), 0)), placed[2]), out, casting)
+    return deliver_stack(result, out, casting, (a.type.ndim > 1) + (b.type.ndim > 1))
 
 
 def _cast_matrix(x: Tensor, dtype: np.dtype) -> Tensor:

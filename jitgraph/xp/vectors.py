@@ -54,9 +54,27 @@ def _define(ufunc: np.ufunc, core: tuple[int, int], kept: int) -> None:
             told = placed[2][0] if len(placed) > 2 and placed[2] else -1 if axis is None else axis
             at = axis_of(told, result.type.ndim + 1)
             result = EXPORTS["expand_dims"](array_tensor(result), at)
-        return deliver(result, out, casting)
+        return deliver_stack(result, out, casting, kept + bool(keepdims))
 
     function.__doc__ = R(name).doc
+
+
+def deliver_stack(result: Tensor, out: Any, casting: str, core: int) -> Any:
+    """A result of a generalised ufunc, as `deliver`; its axes in front of the last `core` are repeated in `out`, and
+    left out there where they are 1.
+
+    Raises:
+        ShapeError: `out` has another shape.
+    """
+    target = out[0] if isinstance(out, tuple) else out
+    if type(target) is Tensor and type(result) is Tensor:
+        while result.type.ndim > max(core, target.type.ndim) and result.type.shape[0] == 1:
+            result = EXPORTS["squeeze"](array_tensor(result), 0)
+    repeats = not core
+    if core and type(target) is Tensor and min(target.type.ndim, result.type.ndim) >= core:
+        sizes = zip(result.type.shape[-core:], target.type.shape[-core:], strict=True)
+        repeats = all(sizes_agree(result._storage.mode, a, b, "size {0} for an out of size {1}") for a, b in sizes)
+    return deliver(result, out, casting, repeats=repeats)
 
 
 def _axes(axis: Any, axes: Any, core: tuple[int, int]) -> list[Sequence[int]]:

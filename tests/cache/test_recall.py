@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import numbers
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -290,6 +292,114 @@ def test_what_no_entry_is_made_of(tmp_path: Path) -> None:
     for _ in range(2):
         assert jg.jit(draws)(X, np.random.default_rng(1)) is not X
     assert not [f for f in disk.files() if f.name.startswith("trace-of")]
+
+
+def of_a_set(x):
+    return [x * len(name) for name in {"alpha", "be", "gam"}]  # noqa: PLC0208
+
+
+def of_a_set_that_grows(x):
+    names = {name + "s" for name in ("alpha", "be", "gam")}
+    return x * len(names.pop())
+
+
+def of_a_set_of_keys(x):
+    names = {"alpha": 1, "be": 2}
+    return [x * len(name) for name in names.keys() & names.keys()]
+
+
+def of_set(x):
+    return x, ",".join(frozenset(("alpha", "be")))
+
+
+def of_a_hash(x):
+    return x * (str.__hash__("text") % 7) + "text".__hash__() % 5
+
+
+def of_an_address(x):
+    return x, f"{helper}"
+
+
+def of_an_address_that_is_cut(x):
+    return x, len(repr(helper)[-4:])
+
+
+def of_a_class_that_is_abstract(x):
+    return x * (2 if isinstance(x, numbers.Number) else 3)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        of_a_set, of_a_set_that_grows, of_a_set_of_keys, of_set, of_a_hash, of_an_address, of_an_address_that_is_cut,
+        of_a_class_that_is_abstract,
+    ],
+)  # fmt: skip
+def test_what_only_this_process_says(f: Callable[..., Any]) -> None:
+    for _ in range(2):
+        assert not recalled(f, (X,))
+
+
+def of_no_order(x, kind):
+    text = "{}, {!r}, %s".format(len(x), "a") % (kind,) + f"{kind:>3}"
+    if kind in {"a", "b"} and isinstance(x, np.ndarray | int) and isinstance(kind, (str, bytes)):
+        return x, text, [*{"k": 1}.items()], str([1, ("b", None)])
+    return x
+
+
+def test_sets_that_are_looked_into_and_texts_of_values() -> None:
+    assert not recalled(of_no_order, (X, "a"))
+    assert recalled(of_no_order, (X, "a"))
+
+
+def of_constants(x):
+    return x + np.float64(1) / np.float64(0), f"{np.float64(0.1)!r}"
+
+
+def test_what_constants_are_computed_under() -> None:
+    made = jg.jit(of_constants)
+    with np.errstate(all="ignore"):
+        made(X)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        jg.jit(of_constants)(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning):
+            jg.jit(of_constants)(X)
+    with np.errstate(all="ignore"), np.printoptions(legacy="1.25"):
+        assert jg.jit(of_constants)(X)[1] == "0.1"
+    with np.errstate(all="ignore"):
+        assert recalled(of_constants, (X,))
+
+
+def with_dtype(x):
+    return x.dtype.char, x + 1
+
+
+def test_two_dtypes_of_one_size() -> None:
+    x = np.arange(3)
+    assert not recalled(with_dtype, (x,))
+    assert jg.jit(with_dtype)(x.astype(np.longlong))[0] == np.dtype(np.longlong).char
+    assert recalled(with_dtype, (x,))
+
+
+def test_values_that_cannot_be_written() -> None:
+    def f(x, n):
+        return x * 2, n % 7, 0xFFFF if n else 0
+
+    for made in (jg.jit(f), jg.jit(f, static_argnames="n")):
+        for n in (10**5000, 10**5000 + 1, 2):
+            compare(made(X, n), f(X, n))
+        assert "bits" in str(made.explain_misses())
+
+    def deep(x):
+        found = x
+        for _ in range(40):
+            found = [found, [found]][:1]
+        return found
+
+    for _ in range(2):
+        recalled(deep, (X,))
 
 
 def test_other_options_and_settings() -> None:

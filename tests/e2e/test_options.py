@@ -191,3 +191,38 @@ def test_disk_hits_are_counted(tmp_path):
         third = make()
         third(X)
         assert (third.cache_info().compiles, third.cache_info().disk_hits) == (1, 0)
+
+
+#: Equal to Python, and not the same.
+LIKE_ZERO = (0.0, -0.0, complex(0.0, 0.0), complex(-0.0, 0.0), np.float64(-0.0), 0, False)
+LIKE_ONE = (1, 1.0, True, np.float32(1.0))
+
+
+@pytest.mark.parametrize(
+    "values", [LIKE_ZERO, LIKE_ONE, (float("nan"), float("nan"), -0.0)], ids=["zero", "one", "nan"]
+)
+@pytest.mark.parametrize("wrapped", [lambda v: v, lambda v: (v, "a"), lambda v: ((v,),)], ids=["alone", "in", "in in"])
+def test_static_values_that_are_equal_and_not_the_same(values, wrapped) -> None:
+    def f(x, s):
+        while isinstance(s, tuple):
+            s = s[0]
+        return x * s, s
+
+    x = np.arange(3)
+    compiled = jg.jit(f, static_argnames="s")
+    for _ in range(3):  # native code serves the third round
+        for v in values:
+            assert repr(compiled(x, wrapped(v))) == repr(f(x, wrapped(v)))
+    assert compiled.cache_info().misses <= len(values)
+
+
+def test_numbers_that_are_compiled_in_and_equal() -> None:
+    def f(x, s):
+        return x, str(s), len(f"{s:.1f}")
+
+    compiled = jg.jit(f)
+    values = (0.0, -0.0, 0j, -0j, complex(-0.0, 0.0), float("nan"), 1.0)
+    for _ in range(3):
+        for v in values:
+            assert repr(compiled(np.ones(2), v)) == repr(f(np.ones(2), v))
+    assert compiled.cache_info().misses <= len(values)

@@ -165,7 +165,7 @@ def test_damaged_and_foreign_cache_files_are_misses(program):
     folder, run = program
     assert (run(), run()) == (0, 2)
     files = {p: p.read_bytes() for p in folder.glob("*/*.jgo") if "jitgraph-" not in p.name}  # not our own code
-    first, second = files
+    assert len(files) == 4  # of two functions: a trace and a graph
     damages = {
         "empty": lambda b: b"",
         "half": lambda b: b[: len(b) // 2],
@@ -174,16 +174,17 @@ def test_damaged_and_foreign_cache_files_are_misses(program):
         "more": lambda b: b + b"x",
     }
     for a, b in (("empty", "half"), ("one byte less", "one bit"), ("more", "empty")):
-        first.write_bytes(damages[a](files[first]))
-        second.write_bytes(damages[b](files[second]))
+        for k, path in enumerate(files):
+            path.write_bytes(damages[b if k % 2 else a](files[path]))
         assert run() == 0
-    first.write_bytes(files[second])  # each whole, under the other's name
-    second.write_bytes(files[first])
+    for path, other in zip(files, [*files][1:] + [*files][:1], strict=True):  # each whole, under another one's name
+        path.write_bytes(files[other])
     assert run() == 0
     assert run() == 2
-    first.unlink()
-    first.mkdir()
-    assert run() == 1
+    for path in files:
+        path.unlink()
+        path.mkdir()
+    assert run() == 0
 
 
 def test_folders_that_cannot_be_used(program, tmp_path):

@@ -17,6 +17,9 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from jitgraph.config import config
@@ -26,6 +29,8 @@ from tests.fuzz.programs import draw
 
 #: A program that runs longer is a fault; one that needs more memory fails.
 _SECONDS, _BYTES = 60, 8 << 30
+#: Programs of one pair of processes that traces and recalls.
+_RECALLED = 100
 
 
 def child(seeds: range, features: frozenset[str], shrinks: bool) -> None:
@@ -142,6 +147,30 @@ def features_of(given: argparse.Namespace) -> frozenset[str]:
     return DEFAULT_FEATURES | names
 
 
+def recall_run(given: argparse.Namespace) -> int:
+    """Compare recalled traces with fresh ones: user programs first, then seeds, so many at a time."""
+    from tests.fuzz import recalled
+
+    seeds = range(given.seed, given.seed + given.count)
+    parts = [seeds[k : k + _RECALLED] for k in range(0, given.count, _RECALLED)]
+    features = features_of(given)
+    tasks: list[Callable[[], recalled.Report]] = [partial(recalled.check, part, features) for part in parts]
+    tasks += [partial(recalled.check_users, name) for name in recalled.USERS]
+    counts, refused, faults = collections.Counter[str](), collections.Counter[str](), 0
+    start = time.perf_counter()
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for report in pool.map(lambda task: task(), tasks):
+            counts += report.counts
+            refused += report.refused
+            faults += len(report.faults)
+            for text in report.faults:
+                print(f"--- {text}", flush=True)
+    print(f"{dict(counts)}, {faults} faults, {time.perf_counter() - start:.0f} s; not kept:")
+    for why, count in refused.most_common():
+        print(f"  {count} {why}")
+    return int(faults > 0)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description="Fuzz jit against NumPy.")
     parser.add_argument("--count", type=int, default=100)
@@ -152,11 +181,14 @@ def main() -> int:
     )
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--refused", action="store_true", help="list the seeds of refused programs")
+    parser.add_argument("--recall", action="store_true", help="compare traces from disk with fresh ones")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given: Any = parser.parse_args()
     if given.child:
         child(range(given.seed, given.count, given.jobs), features_of(given), not given.no_shrink)
         return 0
+    if given.recall:
+        return recall_run(given)
     start = time.perf_counter()
     end, totals = given.seed + given.count, Totals()
     threads = [

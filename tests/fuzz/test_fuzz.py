@@ -515,6 +515,9 @@ FAILED = {
     "sizes of data in each of many turns": (
         ["v = np.compress(a0 > 0, a0)[:1]", "for i in range(1, len(a0)):", "    v = v + np.compress(a0 <= a0[0], a0)[:1]"], "v", [_F],
     ),
+    "an array of numbers or of bools": (
+        ["v = a0", "for i in range(80):", "    if a0[i % 5] > 0:", "        v = a0 > 1"], "v * 1", [_F],
+    ),
     "two types in a branch of a branch, in a tuple": (
         ["if np.sum(a0) > -1e9:", "    v = a0 > 0 if a0[0] < 0 else a0 * 2", "    if np.sum(a0) > -1e8:", "        return v, 1", "else:", "    u = a0[:-1]"], "u", [_F],
     ),
@@ -540,7 +543,6 @@ def test_programs_that_failed(name: str) -> None:
             ["v = a0 + 1", "for i in range(80):", "    if a0[i] > a1:", "        v = a0", "a0[0] = 9"],
             "may share memory",
         ),
-        (["v = a0", "for i in range(80):", "    if a0[i - 80] > 0:", "        v = a0 > 1"], "if the test at line"),
         (
             [
                 "v, w = a0 + 1, a0 + 2",

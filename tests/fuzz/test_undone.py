@@ -109,8 +109,8 @@ def test_an_effect_is_not_undone() -> None:
         warnings.warn("x", stacklevel=1)
         v = 1
         if np.sum(x) > 0:
-            v = x
-        return v[1:]
+            v = [x]
+        return v
 
     with warnings.catch_warnings(), pytest.raises(errors.TraceError, match="if the test at line"):
         warnings.simplefilter("ignore")
