@@ -22,6 +22,8 @@ import numpy as np
 import jitgraph as jg
 from tests.threads_setup import eager_threads, regions_run
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+
 @jg.jit
 def f(x):
     return np.exp(x) * np.sin(x), x.sum(), x.max(axis=0)
