@@ -9,6 +9,8 @@ import textwrap
 import threading
 import time
 
+import pytest
+
 from jitgraph.once import once
 
 FIRST_CALLS = """
@@ -74,10 +76,8 @@ def test_an_error_is_not_an_answer() -> None:
             raise error
         return 3
 
-    try:
+    with pytest.raises(ValueError, match=r"^not yet$"):
         answer()
-    except ValueError as e:
-        assert str(e) == "not yet"
     assert answer() == answer() == 3
 
 

@@ -320,12 +320,7 @@ def _main_and_tail(
         loop = a.fresh_label("vector.loop")
         if known is None:
             a.condbr(a.icmp("ne", whole, V("0", I64)), loop, rest)
-        a.label(loop)
-        first = a.phi([(lower, before)])
-        body.emit_side_by_side(first, level, step)
-        following = a.add(first, V(str(step), I64))
-        a.add_incoming(first, following, a.block)
-        a.condbr(a.icmp("slt", following, end), loop, rest)
+        _whole_vectors(f, body, (lower, end, [before]), (loop, rest), level, step)
     a.label(rest)
     if known is not None and known % step == 0:
         return

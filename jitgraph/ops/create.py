@@ -60,12 +60,17 @@ define(
 )
 
 
-def _full_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+def _new_array(what: str, attrs: Attrs) -> TensorType:
+    """The array that `what` makes: of the shape and dtype, in the order ("C" or "F") of its attributes."""
     shape: Shape = attrs["shape"]
-    dtype: np.dtype = attrs["dtype"]
-    require_supported("full", (dtype,))
+    require_supported(what, (attrs["dtype"],))
     axes = range(len(shape) - 1, -1, -1) if attrs.get("order", "C") == "F" else range(len(shape))
-    return Signature((stored_as(types[0], dtype),), (TensorType(dtype, shape, "array", fresh_layout(axes, shape)),))
+    return TensorType(attrs["dtype"], shape, "array", fresh_layout(axes, shape))
+
+
+def _full_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
+    made = _new_array("full", attrs)
+    return Signature((stored_as(types[0], made.dtype),), (made,))
 
 
 def _full_vjp(b: Any, ct: Any, y: Any, v: Any, *, shape: Shape, dtype: np.dtype, order: str = "C") -> tuple[Any]:
@@ -85,17 +90,10 @@ define(
 )
 
 
-def _empty_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
-    shape: Shape = attrs["shape"]
-    require_supported("empty", (attrs["dtype"],))
-    axes = range(len(shape) - 1, -1, -1) if attrs.get("order", "C") == "F" else range(len(shape))
-    return Signature((), (TensorType(attrs["dtype"], shape, "array", fresh_layout(axes, shape)),))
-
-
 define(
     "empty",
     "An array that holds what its memory held: nothing is stored. Read twice, an element is the same.",
-    _empty_infer,
+    lambda types, attrs: Signature((), (_new_array("empty", attrs),)),
     lambda shape, dtype, order="C": np.zeros(shape, dtype, order),
     vjp=no_gradient,
     traits=frozenset({Trait.PURE, Trait.OPAQUE}),

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import builtins
 import dis
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, UnionType
 from typing import Any, Final
 
 import numpy as np
 
 from jitgraph.tensor import Tensor
+from jitgraph.tracing.source_find import nested
 
 #: Classes whose methods, and which as functions, depend on their arguments only and have no effect beside them.
 _CLASSES: Final = frozenset((
@@ -115,7 +116,7 @@ class Reads:
             guarded: code that guards look at: each function that was traced has to have such code, or to be in it, or
                 to be one of NumPy's.
         """
-        known = [inner for code in guarded for inner in codes_in(code)]
+        known = [inner for code in guarded for inner in nested(code)]
         for f in self.traced:
             own = (f.__module__ or "").partition(".")[0] in ("numpy", "jitgraph")
             if not own and f.__code__ not in known:
@@ -126,14 +127,6 @@ class Reads:
             if any(type(x) is frozenset for x in code.co_consts) and _walks_constant_set(code):
                 self.give_up(f"{code.co_name} makes a set")
         return self.why
-
-
-def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """A code object and all that it holds."""
-    yield code
-    for x in code.co_consts:
-        if isinstance(x, CodeType):
-            yield from codes_in(x)
 
 
 def _walks_constant_set(code: CodeType) -> bool:
