@@ -131,6 +131,22 @@ class Interface:
     hosts: dict[int, tuple[tuple[HostOperand, ...], tuple[HostOperand, ...]]] = field(default_factory=dict)
     sizes: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
+    def check(self, arguments: int, results: int, sites: int) -> None:
+        """See that it is the interface of a graph with so many arguments, fresh results and sites.
+
+        Raises:
+            ValueError: it is not.
+        """
+        if (self.arguments, len(self.results)) != (arguments, results) or self.dim_count < 0:
+            raise ValueError(f"{self.arguments} arguments and {len(self.results)} results, not {arguments}, {results}")
+        if not {*self.arrays, *(slot for slot, _ in self.scalars)} <= set(range(arguments)):
+            raise ValueError("slots of arguments that are none")
+        if not {*self.values, *self.hosts, *self.sizes} <= set(range(sites)):
+            raise ValueError("sites that are none")
+        for r in self.results:
+            if sorted(r.order) != list(range(len(r.order))):
+                raise ValueError(f"the order of axes {r.order}")
+
     def to_plain(self) -> dict[str, Any]:
         """As numbers, strings, lists and dicts, for a JSON file."""
         return {

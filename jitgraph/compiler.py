@@ -48,6 +48,7 @@ def apply_options(graph: Graph, options: CodeOptions) -> None:
         from jitgraph.passes.numpy_functions import numpy_functions
 
         numpy_functions(graph, bounded=bounded)
+    graph.loop_casts.clear()
 
 
 def dot_order(graph: Graph) -> str:
@@ -237,16 +238,25 @@ def compile_graph(graph: Graph) -> Compiled:
         known = _codes.get(key)
     source: Literal["memory", "disk", "compiled"] = "memory"
     missed: Callable[[], str] = str
-    if known is None and not config.dump:
-        entry = disk.load(key, graph.name)
-        if entry is not None:
-            known, source = (entry.code, entry.header), "disk"
-    if known is None:
+    executable: Executable | None = None
+    start = time.perf_counter()
+    if known is not None:
+        executable = _executable(graph, *known)
+    elif not config.dump:
+        found, why = disk.use(key, graph.name, lambda e: ((e.code, e.header), _executable(graph, e.code, e.header)))
+        if found is not None:
+            (known, executable), source = found, "disk"
+        elif why:
+            missed = partial(str, why)
+    if known is None or executable is None:
         source = "compiled"
-        missed = _why_not_on_disk(key, graph.name, made_of, text)
+        if missed is str:
+            missed = _why_not_on_disk(key, graph.name, made_of, text)
         known = _generate(graph, tools.cpu.recognise(), times)
         about = {"function": graph.name, "graph": text.partition("\n")[0][:_ABOUT], **made_of._asdict()}
         disk.store(key, graph.name, disk.Entry(known[1], known[0], about, text))
+        start = time.perf_counter()
+        executable = _executable(graph, *known)
     with _codes_lock:
         _codes[key] = known
         _codes.move_to_end(key)
@@ -254,10 +264,6 @@ def compile_graph(graph: Graph) -> Compiled:
             total = sum(len(code) for code, _ in _codes.values())
             while len(_codes) > _CODES_KEPT or (total > _CODES_BYTES and len(_codes) > 1):
                 total -= len(_codes.popitem(last=False)[1][0])
-    start = time.perf_counter()
-    interface = Interface.from_plain(known[1])
-    hosts = {k: graph.sites[k].call for k in interface.hosts}
-    executable = tools.invoke.Executable(interface, known[0], graph.sites, hosts)
     products = _has_products(graph)
     if products:
         tools.invoke.threads.prepare_blas()
@@ -265,10 +271,24 @@ def compile_graph(graph: Graph) -> Compiled:
     return Compiled(executable, source, times, missed, products, key)
 
 
-def with_code(graph: Graph, interface: dict[str, Any], code: bytes, *, products: bool) -> Compiled:
+def _executable(graph: Graph, code: bytes, plain: dict[str, Any]) -> Executable:
+    """The machine code of a graph, loaded.
+
+    Raises:
+        KeyError, TypeError, ValueError, InternalError: it is none of this graph.
+    """
+    interface = Interface.from_plain(plain)
+    end = graph.body.terminator
+    interface.check(len(graph.args), len(end.operands) - len(end.attrs.get("mutates", ())), len(graph.sites))
+    hosts = {k: graph.sites[k].call for k in interface.hosts}
+    made: Executable = backend().invoke.Executable(interface, code, graph.sites, hosts)
+    return made
+
+
+def with_code(graph: Graph, interface: Interface, code: bytes, *, products: bool) -> Compiled:
     """Machine code from the disk cache for a trace from there: of the graph only name and sites are known."""
     tools = backend()
-    executable = tools.invoke.Executable(Interface.from_plain(interface), code, graph.sites, {})
+    executable = tools.invoke.Executable(interface, code, graph.sites, {})
     if products:
         tools.invoke.threads.prepare_blas()
     return Compiled(executable, "disk", {}, has_products=products)

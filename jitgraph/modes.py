@@ -62,7 +62,6 @@ class TraceMode:
         self.journal: list[tuple[Storage, Any]] = []
         self.order = 0
         self.closed = False
-        self._counts: dict[str, int] = {}
         #: How a mask was computed to its number of true elements, and the block in which that is bound.
         self._masks: dict[Any, tuple[DimLike, Block]] = {}
         #: Pairs of sizes to what they broadcast to, once decided for good.
@@ -93,7 +92,11 @@ class TraceMode:
         if _ELEMENTWISE in defn.traits and len(values) > 1:
             if defn.name == "mul" and self.is_single_product(values) and _takes_iterator(values):
                 return (self.single_product(*values),)
-            values = self.broadcast(values, defn.name)
+            try:
+                values = self.broadcast(values, defn.name)
+            except errors.ShapeError:  # NumPy looks at dtypes first
+                self._infer(defn, [TensorType(v.type.dtype, (), v.type.kind) for v in values], attrs)
+                raise
             for v in values:
                 if v.type.kind == "py_int":
                     if defn.name in _COMPARISONS:
@@ -135,6 +138,13 @@ class TraceMode:
             return self.decide("==", d, 1)
         except Undecided:
             return False
+
+    def _infer(self, defn: OpDef, types: Sequence[TensorType], attrs: dict[str, Any]) -> None:
+        """Raise what the type rule does."""
+        try:
+            defn.infer(types, attrs)
+        except errors.JitgraphError as error:
+            raise self.located(error) from None
 
     def _emit(self, defn: OpDef, values: Sequence[Value], attrs: dict[str, Any]) -> tuple[Value, ...]:
         try:
@@ -323,12 +333,7 @@ class TraceMode:
         upper: DimLike | None = None,
     ) -> Dim:
         """A new symbol of the graph, bound by the op that the caller emits."""
-        taken = self.builder.graph.symbols
-        count = self._counts.get(prefix, 0)
-        while f"{prefix}{count}" in taken:
-            count += 1
-        self._counts[prefix] = count + 1
-        name = f"{prefix}{count}"
+        name = self.builder.graph.unused_name(prefix)
         self.builder.graph.add_symbol(Symbol(name, origin, lower=lower, upper=upper))
         return symbol(name)
 

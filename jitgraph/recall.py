@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitgraph import compiler
+from jitgraph.abi import Interface
 from jitgraph.cache import disk
 from jitgraph.cache.key import Parts, digest, parts
 from jitgraph.config import config
@@ -26,6 +27,7 @@ from jitgraph.runtime import cpu
 from jitgraph.specialise import Recalled, Specialisation, serves
 from jitgraph.tracing import portable
 from jitgraph.tracing.hidden import Call
+from jitgraph.tracing.trace import Trace
 
 #: Entries of one key: traces that differ in what they looked at, or in how sizes compare.
 _VARIANTS = 4
@@ -73,27 +75,32 @@ class Recall:
         made_of = self._parts()
         for variant in range(_VARIANTS):
             key = digest(f"{text}{variant}", made_of)
-            entry = disk.load(key, self.name)
-            if entry is None:
+            found, _ = disk.use(key, self.name, lambda entry: Found(self._read(entry.code, call_key, leaves, call)))
+            if found is None:
                 return Found(None, key)
-            made = self._read(entry.code, call_key, leaves, call)
-            if made is not None:
-                return Found(made)
+            if found.made is not None:
+                return found
         return Found(None, key)
 
     def _read(
         self, content: bytes, call_key: Sequence[Any], leaves: Sequence[Any], call: Call
     ) -> Specialisation | None:
-        """The specialisation of an entry; None if it does not serve the call."""
+        """The specialisation of an entry; None if it does not serve the call.
+
+        Raises:
+            whatever comes of content of another form (see `disk.use`).
+        """
         written, exported, is_long, products, blas, interface, code = marshal.loads(content)  # noqa: S302  # checksummed
         tree, keys, aliases = call_key[:3]
         try:
             trace = portable.read(self.fn, written, {"in_tree": tree, "keys": keys, "aliases": aliases}, call)
-        except (portable.Elsewhere, RecursionError):
+        except portable.Elsewhere:
             return None
+        called = Interface.from_plain(interface)
+        _check(trace, called, exported, len(leaves))
         if not serves(trace, leaves, call) or (products and compiler.order_now() != blas):
             return None
-        compiled = compiler.with_code(trace.graph, interface, code, products=products)
+        compiled = compiler.with_code(trace.graph, called, code, products=products)
         return Specialisation(trace, keys, Recalled(compiled, exported, is_long))
 
     def keep(self, key: str, made: Specialisation) -> None:
@@ -131,3 +138,27 @@ class Recall:
     def _parts() -> Parts:
         cpu_key = f"{cpu.identity() or cpu.recognise().key};{config.cpu}"
         return parts(cpu_key, compiler.backend().llvm_version)
+
+
+def _check(trace: Trace, interface: Interface, exported: dict[str, int], leaves: int) -> None:
+    """See that what calls look up by number is there.
+
+    Args:
+        leaves: number of the call's.
+
+    Raises:
+        ValueError: it is not.
+    """
+    graph = trace.graph
+    arguments, slots = len(trace.arg_leaves) + len(trace.hidden), range(len(interface.results))
+    interface.check(arguments, len(slots), len(graph.sites))
+    of_arguments, of_results, none = range(arguments), range(len(graph.results)), range(-1, 0)
+    numbers = {
+        "fresh": slots, "choice": slots, "argument": of_arguments, "view_of_argument": of_arguments,
+        "view_of_result": of_results, "dim": none, "static": none,
+    }  # fmt: skip
+    wrong = [r for r in graph.results if r.index not in numbers[r.how]]
+    if wrong or not set(trace.arg_leaves) <= set(range(leaves)) or not set(exported.values()) <= set(slots):
+        raise ValueError(f"numbers of results or arguments that are none: {wrong}")
+    if trace.out_tree.count > len(graph.results):
+        raise ValueError("a tree with more leaves than there are results")

@@ -97,7 +97,15 @@ def to_plain(target: Target) -> dict[str, Any]:
 
 
 def from_plain(plain: dict[str, Any]) -> Target:
-    """From what `to_plain` made."""
+    """From what `to_plain` made.
+
+    Raises:
+        TypeError: that is something else.
+    """
+    kinds = {"str": str, "int": int, "bool": bool}
+    for f in fields(Target):
+        if type(plain.get(f.name)) is not kinds[str(f.type)]:
+            raise TypeError(f"{f.name} of a CPU is {plain.get(f.name)!r}")
     return Target(**plain)
 
 

@@ -447,11 +447,11 @@ def check_dtype(dtype: np.dtype, what: str) -> None:
     """Refuse dtypes that hold no numbers.
 
     Raises:
-        DTypeError: object, string, bytes, datetime, structured.
+        UnsupportedDTypeError: object, string, bytes, datetime, structured.
     """
     if dtype.kind not in "biufc":
         kinds = {"O": "objects", "U": "text", "S": "bytes", "M": "dates", "m": "time spans", "V": "records"}
-        raise errors.DTypeError(
+        raise errors.UnsupportedDTypeError(
             errors.describe(
                 f"{what}: dtype {dtype} holds {kinds.get(dtype.kind, 'no numbers')}; "
                 "jitgraph computes with bools and numbers",

@@ -12,7 +12,8 @@ Invariants:
    what a crash of the machine, a full disk or somebody else left there. No locks, so nobody can die holding one.
 3. Code is run only if nobody else could have written it: files of other users (but root) are misses, unless the user
    named the folder.
-4. Times are compared with the file system's own: clocks of machines that share a folder may differ.
+4. What an entry says is used inside `use`, so that content of another form than its reader knows is a miss, too.
+5. Times are compared with the file system's own: clocks of machines that share a folder may differ.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from jitgraph.cache.key import checksum
 from jitgraph.config import config
+from jitgraph.errors import InternalError
 from jitgraph.records import dataclass, field
 
 _MAGIC = b"jitgrph4"
@@ -49,6 +51,12 @@ _TEXT_BYTES = 64 << 10
 #: Most entries of a function that are looked at for the one nearest to a miss.
 _LOOKED_AT = 16
 _LISTED = 512
+#: What comes of reading content of another form: it is data, so no other fault hides among these.
+_UNFIT = (
+    ArithmeticError, AttributeError, EOFError, InternalError, LookupError, MemoryError, RecursionError, StopIteration,
+    TypeError, ValueError, struct.error,
+)  # fmt: skip
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +141,32 @@ def load(key: str, name: str) -> Entry | None:
     return entry
 
 
+def use(key: str, name: str, make: Callable[[Entry], T]) -> tuple[T | None, str]:
+    """What `make` makes of the entry of `key`.
+
+    Args:
+        make: reads data and links code, and no more: what it raises says that the content is none of its own.
+
+    Returns:
+        None where there is no entry, or one that does not fit: it is removed, the log (`miss`) tells why, and so does
+        the text.
+    """
+    entry = load(key, name)
+    if entry is None:
+        return None, ""
+    try:
+        return make(entry), ""
+    except _UNFIT as e:
+        why = f"the entry on disk does not fit: {type(e).__name__}: {e}"
+    base = folder()
+    if base is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(_path(base, key, name))
+    if "miss" in config.log:
+        sys.stderr.write(f"jitgraph: {name}: {why}\n")
+    return None, why
+
+
 def _read(path: str) -> bytes | None:
     """The bytes of a file that we may trust; of a pipe, a folder, another user's file, or where reading fails: None."""
     try:
@@ -180,6 +214,8 @@ def _header(data: bytes) -> tuple[dict[str, Any], dict[str, str], int, int] | No
     except ValueError:
         return None
     if not isinstance(found, dict) or not all(isinstance(found.get(k), dict) for k in ("about", "loader")):
+        return None
+    if not all(isinstance(text, str) for text in found["about"].values()):
         return None
     return found["loader"], found["about"], _HEAD + head, code
 

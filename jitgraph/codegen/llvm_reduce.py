@@ -5,6 +5,8 @@ The first two have files of their own, `llvm_pairwise` and `llvm_dot`.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from jitgraph.codegen.assembler import V
@@ -14,8 +16,9 @@ from jitgraph.codegen.llvm_function import I64, FunctionEmitter
 from jitgraph.codegen.llvm_pairwise import emit_pairwise
 from jitgraph.codegen.llvm_scalar import compare
 from jitgraph.codegen.llvm_vector import VectorBody, lanes_for, tail_mask
-from jitgraph.codegen.loops import Const, Part, Reduce, Stmt, Store, Var, While
-from jitgraph.codegen.loops_walk import Summary, bodies, summarize, walk
+from jitgraph.codegen.loops import Const, Part, Reduce, Stmt, While
+from jitgraph.codegen.loops_walk import Summary, summarize
+from jitgraph.codegen.reduce_passes import passes_of
 from jitgraph.errors import InternalError
 
 #: Vectors side by side where lanes run a `while` whose statements, so many at most, wait for one another.
@@ -24,73 +27,31 @@ LIGHT_LOOP = 20
 
 
 def emit_reduce(f: FunctionEmitter, s: Reduce) -> None:
-    """Parts of one order share a pass over the elements; different orders take one each, stores go with the last.
-
-    What may go in any grouping goes along with pairwise sums.
-    """
-    groups: dict[tuple[object, ...], list[Part]] = {}
-    for part in s.parts:
-        groups.setdefault((part.order, part.chunk, part.period, part.width, part.model), []).append(part)
-    together = ("free", None, None, 8, "")
-    free = groups.get(together, [])
-    pairwise = next((key for key in groups if key[0] == "pairwise"), None)
-    if pairwise is not None and free and not any(p.kind in ("argmax", "argmin") for p in free):
-        del groups[together]
-    else:
-        pairwise = None
-    if free and all(key == together or key[0] == "dot" for key in groups) and len(groups) == 2 and _conditions(free):
-        dots = next(parts for key, parts in groups.items() if key != together)
-        if not ORDERS[dots[0].model].by_lane:
-            emit_dot(f, s, s.body, dots, free)
-            return
-    stores = any(isinstance(x, Store) for x in walk(s.body))
-    for k, (key, parts) in enumerate(groups.items()):
-        body, order = s.body, key[0]
-        if len(groups) > 1:
-            along = free if key == pairwise else []
-            body = _needed(s.body, [*parts, *along], stores=stores and k == len(groups) - 1)
-        if key == pairwise:
-            emit_pairwise(f, s, body, parts, lambda lanes: [Accumulator(f, p, lanes) for p in free])
-        elif order == "pairwise":
-            emit_pairwise(f, s, body, parts)
-        elif order == "dot":
-            emit_dot(f, s, body, parts)
-        elif order == "serial":
-            _serial(f, s, body, parts)
+    """Each order takes a pass over the elements (`reduce_passes`)."""
+    passes = passes_of(s)
+    dots = next((x.parts for x in passes if x.order == "dot"), [])
+    free = next((x.parts for x in passes if x.order == "free"), [])
+    if len(passes) == 2 and dots and _conditions(free) and not ORDERS[dots[0].model].by_lane:
+        emit_dot(f, s, s.body, dots, free)
+        return
+    for x in passes:
+        if x.order == "pairwise":
+            emit_pairwise(f, s, x.body, x.parts, partial(_accumulators, f, x.along))
+        elif x.order == "dot":
+            emit_dot(f, s, x.body, x.parts)
+        elif x.order == "serial":
+            _serial(f, s, x.body, x.parts)
         else:
-            _free(f, s, body, parts)
+            _free(f, s, x.body, x.parts)
+
+
+def _accumulators(f: FunctionEmitter, parts: list[Part], lanes: int) -> list[Accumulator]:
+    return [Accumulator(f, p, lanes) for p in parts]
 
 
 def _conditions(parts: list[Part]) -> bool:
-    """Whether all parts ask whether a condition holds throughout."""
-    return all(p.kind == "all" and isinstance(p.init, Const) and p.init.value for p in parts)
-
-
-def _needed(body: list[Stmt], parts: list[Part], *, stores: bool) -> list[Stmt]:
-    """The statements that the parts' values need, and the stores if asked for; nested loops and branches stay whole."""
-    wanted = {x.name for p in parts for x in (p.value, p.factor) if isinstance(x, Var)}
-    kept: list[Stmt] = []
-    for s in reversed(body):
-        inner = bodies(s)
-        if isinstance(s, Store) and not stores:
-            continue
-        made = getattr(getattr(s, "var", None), "name", None)
-        if made is not None and made not in wanted:
-            continue
-        kept.append(s)
-        for x in walk([s]) if inner else (s,):
-            for name in ("args", "values"):
-                wanted.update(o.name for o in getattr(x, name, ()) if isinstance(o, Var))
-            for name in ("value", "condition"):
-                o = getattr(x, name, None)
-                if isinstance(o, Var):
-                    wanted.add(o.name)
-            for item in (*getattr(x, "carried", ()), *getattr(x, "merges", ())):
-                for name in ("init", "next", "then", "otherwise"):
-                    o = getattr(item, name, None)
-                    if isinstance(o, Var):
-                        wanted.add(o.name)
-    return kept[::-1]
+    """Whether all parts, of which there are some, ask whether a condition holds throughout."""
+    return bool(parts) and all(p.kind == "all" and isinstance(p.init, Const) and p.init.value for p in parts)
 
 
 # --- how two values combine -----------------------------------------------------------------------------------------

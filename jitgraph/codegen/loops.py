@@ -307,11 +307,14 @@ class Split:
     Attributes:
         unit: pieces begin at multiples of it behind the lower bound.
         cost: work of the whole range, in picoseconds, about.
+        each: pieces a thread, at most. More of them share the work better; one where pieces are stretches of rows that
+            each piece goes through: short stretches make poor use of the memory.
         alone: what the call means, as a statement in its place: what runs where threads do not pay. None: the call.
     """
 
     unit: int
     cost: DimLike
+    each: int = 4
     alone: For | None = None
 
 

@@ -228,7 +228,7 @@ def _simple(s: Stmt) -> str:
     if isinstance(s, CallKernel):
         arguments = [b.name for b in s.buffers] + [_operand(x) for x in s.scalars]
         results = f"{', '.join(map(_typed, s.results))} = " if s.results else ""
-        split = "" if s.split is None else f" in pieces of {s.split.unit}, work {s.split.cost}"
+        split = "" if s.split is None else f" in pieces of {s.split.unit}, {s.split.each} a thread, work {s.split.cost}"
         split += ", else in line" if s.split is not None and s.split.alone is not None else ""
         return f"{results}call {s.name}({', '.join(arguments)}; {_dims(s.symbols)}){split}"
     if isinstance(s, Library):

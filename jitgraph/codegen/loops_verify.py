@@ -9,6 +9,8 @@
 6. Buffers have memory before they are used, and kernels, sites, C functions and result slots exist; arguments match.
 7. Pairwise parts of a `Reduce` are sums of floats; argmax and argmin give int64, the others the value's dtype. Parts
    of the order "dot" multiply doubles; the body of their `Reduce` stores nothing.
+8. Each pass over the elements of a `Reduce` (`reduce_passes`) keeps the invariants by itself; one of them has all
+   stores.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from jitgraph.codegen.loops import (
     Load,
     Operand,
     Pair,
+    Part,
     Program,
     Reduce,
     SetResult,
@@ -51,6 +54,7 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.codegen.loops_printer import print_body
 from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.reduce_passes import Pass, passes_of
 from jitgraph.errors import VerifyError
 from jitgraph.ir.dims import DimLike, symbols
 
@@ -323,9 +327,7 @@ class _Verifier:
                 self.fail(4, "a Reduce in a vector loop")
             self.dims(s.extent, *(d for p in s.parts for d in (p.chunk, p.period) if d is not None))
             self.vector = True
-            self.inside(s.body, new_symbols=(s.symbol,))
-            self.stmt = s
-            self.parts(s)
+            self.passes(s)
         self.stmt = s
         if isinstance(s, For) and s.going is not None:
             if s.role != "serial":
@@ -345,8 +347,21 @@ class _Verifier:
         same_length = bool(s.parts) and self.lane_symbol not in symbols(s.extent)
         return same_length and all(p.order == "dot" and p.model in ORDERS and ORDERS[p.model].by_lane for p in s.parts)
 
-    def parts(self, s: Reduce) -> None:
-        for p in s.parts:
+    def passes(self, s: Reduce) -> None:
+        """The body as it is written, and as each pass over the elements runs it."""
+        assigned, known, symbols_ = set(self.assigned), self.vars, self.symbols
+        stores = [x for x in s.body if isinstance(x, Store)]
+        passes = passes_of(s)
+        if stores and not any([x for x in one.body if isinstance(x, Store)] == stores for one in passes):
+            self.fail(8, "no pass has all stores")
+        for one in (*(x for x in passes if x.body is not s.body), Pass(s.parts, [], s.body)):
+            self.assigned, self.vars, self.symbols = set(assigned), dict(known), set(symbols_)
+            self.inside(one.body, new_symbols=(s.symbol,))
+            self.stmt = s
+            self.parts([*one.parts, *one.along], s.body)
+
+    def parts(self, parts: list[Part], body: list[Stmt]) -> None:
+        for p in parts:
             self.use(p.value)
             if (p.factor is not None) != (p.order == "dot"):
                 self.fail(7, f"a factor in the order {p.order}")
@@ -356,7 +371,7 @@ class _Verifier:
                     self.fail(7, f"a dot product {p.model} of {p.value.dtype}")
                 if ORDERS[p.model].rest != (p.init is not None):
                     self.fail(7, f"the start of a dot product {p.model}")
-                if any(isinstance(x, Store) for x in walk(s.body)):
+                if any(isinstance(x, Store) for x in walk(body)):
                     self.fail(7, "a dot product with stores")
             if p.init is not None:
                 self.use(p.init)

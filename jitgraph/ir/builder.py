@@ -105,8 +105,15 @@ class Builder:
         if signature.operands:
             for i, dtype in enumerate(signature.operands):
                 if dtype is not None and values[i].type.dtype != dtype:
-                    values[i] = self.cast_to(values[i], dtype)
+                    values[i] = self.in_loop(self.cast_to(values[i], dtype))
         return tuple(self.emit(defn, values, signature.results, attrs).results)
+
+    def in_loop(self, value: Value) -> Value:
+        """`value`, an operand that its operator asked for in this dtype."""
+        producer = value.producer
+        if producer is not None and producer.name == "cast":
+            self.graph.loop_casts.add(producer)
+        return value
 
     def cast_to(self, value: Value, dtype: np.dtype) -> Value:
         """`value` in another dtype (as `astype`); constants are converted at once."""

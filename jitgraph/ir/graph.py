@@ -243,7 +243,8 @@ class Graph:
     """A function in SSA form: arguments, body, symbols, guards and the sites that its checks name."""
 
     __slots__ = (
-        "_known_guards", "body", "facts", "fast_math", "guards", "hidden", "name", "results", "sites", "symbols",
+        "_known_guards", "_numbers", "body", "facts", "fast_math", "guards", "hidden", "loop_casts", "name", "results",
+        "sites", "symbols",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -252,6 +253,8 @@ class Graph:
         self.symbols: dict[str, Symbol] = {}
         self.guards: list[Guard] = []
         self._known_guards: set[Guard] = set()
+        #: The number to try next for symbols whose names begin alike.
+        self._numbers: dict[str, int] = {}
         self.sites: list[Site] = []
         self.facts = Facts()
         #: Names of hidden arguments (globals, closure cells, attributes): the last ones of `args`.
@@ -259,6 +262,8 @@ class Graph:
         #: How each result leaf is returned: see `Result`.
         self.results: list[Result] = []
         self.fast_math: frozenset[str] = frozenset()
+        #: The casts that operators asked for, not the program: NumPy has them in its loops. Known of captured graphs.
+        self.loop_casts: set[Op] = set()
 
     @property
     def args(self) -> list[Value]:
@@ -267,6 +272,14 @@ class Graph:
     def add_symbol(self, s: Symbol) -> None:
         self.symbols[s.name] = s
         self.facts.bound(s.name, s.lower, s.upper)
+
+    def unused_name(self, prefix: str, first: int = 0) -> str:
+        """`prefix` and a number, from `first` on, that no symbol is named; no number is tried twice."""
+        number = self._numbers.get(prefix, first)
+        while f"{prefix}{number}" in self.symbols:
+            number += 1
+        self._numbers[prefix] = number + 1
+        return f"{prefix}{number}"
 
     def add_guard(self, guard: Guard) -> None:
         """Record a guard and what follows from it."""

@@ -27,7 +27,9 @@ def canonical_order(order: Sequence[int], shape: Shape) -> tuple[int, ...]:
 
 
 def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
-    """The layout of `x.reshape(shape)` where NumPy gives a view of every such `x`; None if it copies, or may.
+    """The layout of `x.reshape(shape)`, as many elements, where NumPy gives a view of every such `x`.
+
+    None if it copies, or may.
 
     Source: NumPy's `_attempt_nocopy_reshape`: axes of size 1 apart, the shortest runs of old and new axes with equal
     products are matched, and the old axes of each run must continue one another in C order.
@@ -37,6 +39,8 @@ def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
     old = [k for k, d in enumerate(x.shape) if d != 1]
     new = [k for k, d in enumerate(shape) if d != 1]
     runs: list[tuple[list[int], list[int]]] = []
+    while old and new and x.shape[old[-1]] == shape[new[-1]]:
+        runs.append(([old.pop()], [new.pop()]))
     i = j = 0
     while i < len(old) and j < len(new):
         olds, news = [old[i]], [new[j]]
@@ -49,6 +53,9 @@ def reshape_view_layout(x: TensorType, shape: Shape) -> Layout | None:
             elif is_factor(right, left) and j < len(new):
                 right, j = right * shape[new[j]], j + 1
                 news.append(new[j - 1])
+            elif i == len(old) and j < len(new):  # sizes that are data: all that is left is of the last axis
+                news, j = news + new[j:], len(new)
+                break
             else:
                 return None
         runs.append((olds, news))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
 
 from jitgraph.native import layout, table
 from jitgraph.native.records import VERSION
-from jitgraph.runtime import linking, prebuilt
+from jitgraph.runtime import prebuilt
 
 EXPORT = "jg_vectorcall"
 _NAME = "jitgraph.dispatcher"
 #: Calls that go through Python before the code is compiled: that takes 0.1 s, which not every process gains back.
 _PATIENCE = 200
 _waited = 0
+#: Of the native vectorcall, by `block_offset`.
+_addresses: dict[int, int] = {}
 #: Passes that inline what is marked and put variables into registers, in the order in which they run.
 _PASSES = ("always_inliner", "sroa", "simplify_cfg")
 
@@ -38,29 +39,28 @@ def _made_of(block_offset: int) -> str:
     return f"dispatcher {VERSION}; CPython {version}; block={block_offset},{offsets}; {' '.join(table.NUMBERS)}"
 
 
-@cache
 def vectorcall_address(block_offset: int) -> int:
     """The address of the native vectorcall.
 
     Raises:
         OSError: it is not in the disk cache, and its source is not at hand.
     """
-    code = prebuilt.object_code(
-        _NAME,
-        lambda triple: text_of(triple, block_offset),
-        made_of=_made_of(block_offset),
-        passes=_PASSES,
-        opt=1,
-    )
-    return linking.load(code, (EXPORT,))[EXPORT]
+    if block_offset not in _addresses:
+        made_of = _made_of(block_offset)
+        found = prebuilt.linked(_NAME, lambda triple: text_of(triple, block_offset), made_of, (EXPORT,), _PASSES, opt=1)
+        _addresses[block_offset] = found[EXPORT]
+    return _addresses[block_offset]
 
 
 def is_due(block_offset: int) -> bool:
     """Whether to use the code from now on; it is compiled only for processes that make many calls."""
     global _waited
-    if vectorcall_address.cache_info().currsize:
+    if block_offset in _addresses:
         return True
-    if not _waited and prebuilt.is_stored(_NAME, _made_of(block_offset)):
-        _waited = _PATIENCE
+    if not _waited:
+        found = prebuilt.stored(_NAME, _made_of(block_offset), (EXPORT,))
+        if found is not None:
+            _addresses[block_offset] = found[EXPORT]
+            return True
     _waited += 1
     return _waited > _PATIENCE

@@ -44,7 +44,7 @@ def _is_bounded(op: Op) -> bool:
 
 def _to_host(graph: Graph, op: Op) -> None:
     attrs = dict(op.attrs)
-    called, operands = _uncast(op)
+    called, operands = _uncast(graph, op)
     function = partial(_quiet, called, attrs)
     function.borrows = True  # type: ignore[attr-defined]  # NumPy's bits depend on strides: it gets the operands themselves
     graph.sites.append(Site("host", f"np.{op.name}", op.loc, function))
@@ -56,27 +56,27 @@ def _to_host(graph: Graph, op: Op) -> None:
     graph.replace(op, call.results)
 
 
-def _uncast(op: Op) -> tuple[OpDef | Callable[..., Any], list[Value]]:
+def _uncast(graph: Graph, op: Op) -> tuple[OpDef | Callable[..., Any], list[Value]]:
     """What to call, and with what: NumPy casts operands itself, as the way in which it goes over them decides bits.
 
     A loop that goes backwards, say, may be another one than that over NumPy's buffer.
     """
     function = op.defn.evaluate
-    dtypes = {v.type.dtype for v in op.operands}
     if any(v.type.kind == "array" for v in op.operands):
         function = getattr(function, "of_arrays", function)
-    if not isinstance(function, np.ufunc) or len(op.operands) < 2 or len(dtypes) > 1:
+    if not isinstance(function, np.ufunc) or len(op.operands) < 2:
         return op.defn, list(op.operands)
-    operands = [_source(v, op) for v in op.operands]
+    operands = [_source(graph, v) for v in op.operands]
     if operands == list(op.operands):
         return op.defn, operands
-    return partial(function, dtype=dtypes.pop()), operands
+    loop = tuple([v.type.dtype for v in (*op.operands, *op.results)])
+    return partial(function, signature=loop, casting="unsafe"), operands
 
 
-def _source(value: Value, op: Op) -> Value:
-    """What an operand was before the operator itself, at its place in the program, asked for another dtype."""
+def _source(graph: Graph, value: Value) -> Value:
+    """What an operand was before the operator itself asked for another dtype."""
     cast = value.producer
-    if cast is None or cast.name != "cast" or cast.loc != op.loc:
+    if cast is None or cast not in graph.loop_casts:
         return value
     source = cast.operands[0]
     return value if source.type.is_python else source

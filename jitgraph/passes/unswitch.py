@@ -134,10 +134,7 @@ def rename_symbols(graph: Graph, op: Op) -> None:
     env: dict[str, DimLike] = {}
     new: dict[str, str] = {}
     for name in names:
-        k = 1
-        while f"{name}_{k}" in graph.symbols:
-            k += 1
-        new[name] = f"{name}_{k}"
+        new[name] = graph.unused_name(f"{name}_", 1)
         env[name] = symbol(new[name])
         graph.symbols[new[name]] = replace(graph.symbols[name], name=new[name])
     for name in names:

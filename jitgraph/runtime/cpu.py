@@ -84,8 +84,8 @@ def _remember() -> None:
         return
     about = parts(known + ANY_CPU, llvmlite.__version__)
     key = digest(_NAME, about)
-    entry = disk.load(key, _NAME)
-    if entry is None:
+    found, _ = disk.use(key, _NAME, lambda entry: target.from_plain(entry.header))
+    if found is None:
         disk.store(key, _NAME, disk.Entry(target.to_plain(target.host()), b"", {"function": _NAME, **about._asdict()}))
     else:
-        target.know(target.from_plain(entry.header))
+        target.know(found)

@@ -74,11 +74,9 @@ class Pool:
     """
 
     def __init__(self) -> None:
-        from jitgraph.runtime import linking, prebuilt
+        from jitgraph.runtime import prebuilt
 
-        self.addresses = linking.load(
-            prebuilt.object_code("jitgraph.pool", pool_code.pool_text, made_of="pool"), EXPORTS
-        )
+        self.addresses = prebuilt.linked("jitgraph.pool", pool_code.pool_text, "pool", EXPORTS)
         function = ctypes.PYFUNCTYPE
         self.state: int = function(_P)(self.addresses["pool_state"])()
         self.alloc: Callable[..., int | None] = function(_P, _I, _P, _I)(self.addresses["pool_alloc"])

@@ -1,4 +1,4 @@
-"""Object code of functions written by hand in LLVM IR: compiled once for any CPU, from then on read from disk."""
+"""Functions written by hand in LLVM IR: compiled once for any CPU, from then on their object code is read from disk."""
 
 from __future__ import annotations
 
@@ -10,39 +10,45 @@ import llvmlite
 
 from jitgraph.cache import disk
 from jitgraph.cache.key import Parts, digest, parts
+from jitgraph.runtime import linking
 from jitgraph.target import Target
 
 #: How the CPU of entries ends that are for all of an architecture.
 ANY_CPU = ";any"
 
 
-def object_code(
-    name: str, text_of: Callable[[str], str], made_of: str, passes: Sequence[str] = (), opt: int = 2
-) -> bytes:
-    """The object code of `text_of(triple)`, without instructions that some CPU of this architecture lacks.
+def linked(
+    name: str,
+    text_of: Callable[[str], str],
+    made_of: str,
+    exports: Sequence[str],
+    passes: Sequence[str] = (),
+    opt: int = 2,
+) -> dict[str, int]:
+    """Addresses of functions of `text_of(triple)`, for ever, without instructions that some CPU of this architecture lacks.
 
     Args:
         name: what the disk cache lists it as.
         made_of: what the text depends on beside jitgraph's sources.
+        exports: the functions.
         passes, opt: see `engine.compile_object`.
     """
-    about = _about()
-    key = digest(made_of, about)
-    entry = disk.load(key, name)
-    if entry is not None:
-        return entry.code
+    found = stored(name, made_of, exports)
+    if found is not None:
+        return found
     from jitgraph.runtime import engine
 
     triple = engine.process_triple()
     target = Target("x86-64" if triple.startswith("x86_64") else "generic", "", triple)
     code = engine.compile_object(text_of(triple), target, opt=opt, passes=passes)
-    disk.store(key, name, disk.Entry({}, code, {"function": name, **about._asdict()}))
-    return code
+    about = _about()
+    disk.store(digest(made_of, about), name, disk.Entry({}, code, {"function": name, **about._asdict()}))
+    return linking.load(code, exports)
 
 
-def is_stored(name: str, made_of: str) -> bool:
-    """Whether `object_code` would find the code on disk."""
-    return disk.load(digest(made_of, _about()), name) is not None
+def stored(name: str, made_of: str, exports: Sequence[str]) -> dict[str, int] | None:
+    """What `linked` answers, if the code is on disk; None if it is not."""
+    return disk.use(digest(made_of, _about()), name, lambda entry: linking.load(entry.code, exports))[0]
 
 
 def _about() -> Parts:

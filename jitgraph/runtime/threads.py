@@ -40,7 +40,7 @@ MOST = 1024
 
 _P, _I = ctypes.c_void_p, ctypes.c_int64
 _PART = ctypes.CFUNCTYPE(ctypes.c_int32, _P, _P, _I, _I)
-_RUN = ctypes.CFUNCTYPE(ctypes.c_int32, _P, _P, _P, _I, _I, _I, _I)
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int32, _P, _P, _P, _I, _I, _I, _I, _I)
 _BLAS_SETTER = "scipy_openblas_set_threads_callback_function64_"
 _BLAS_COUNT = "scipy_openblas_get_num_threads64_"
 
@@ -154,7 +154,7 @@ def configure() -> None:
 # --- starting and ending --------------------------------------------------------------------------------------------
 
 
-def _start(context: int, part: int, closure: int, lower: int, upper: int, unit: int, cost: int) -> int:
+def _start(context: int, part: int, closure: int, *job: int) -> int:
     """The first region: start the pool, then run it there; alone if that fails."""
     try:
         with _pool.lock:
@@ -166,8 +166,8 @@ def _start(context: int, part: int, closure: int, lower: int, upper: int, unit: 
         sys.stderr.write(f"jitgraph: no threads: {type(e).__name__}: {e}\n")
         _pool.count = 1
         table.table()[TABLE_LIMIT // 8] = NEVER
-        return int(_PART(part)(context, closure, lower, upper))
-    return int(run(context, part, closure, lower, upper, unit, cost))
+        return int(_PART(part)(context, closure, *job[:2]))  # from the lower to the upper bound
+    return int(run(context, part, closure, *job))
 
 
 _first = _RUN(_start)
@@ -177,10 +177,9 @@ def _load() -> None:
     """Load the pool's code, and tell it what it needs."""
     if _pool.addresses:
         return
-    from jitgraph.runtime import linking, prebuilt, threads_code
+    from jitgraph.runtime import prebuilt, threads_code
 
-    code = prebuilt.object_code("jitgraph.threads", threads_code.text, made_of="threads")
-    _pool.addresses = linking.load(code, threads_code.EXPORTS)
+    _pool.addresses = prebuilt.linked("jitgraph.threads", threads_code.text, "threads", threads_code.EXPORTS)
     c = ctypes.CDLL(None)
     state = _state()
     functions = {

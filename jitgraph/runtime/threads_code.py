@@ -383,7 +383,7 @@ define internal void @describe(ptr %part, ptr %closure, i64 %lower, i64 %upper, 
   ret void
 }}
 
-define i32 @run(ptr %ctx, ptr %part, ptr %closure, i64 %lower, i64 %upper, i64 %unit, i64 %cost) nounwind {{
+define i32 @run(ptr %ctx, ptr %part, ptr %closure, i64 %lower, i64 %upper, i64 %unit, i64 %each, i64 %cost) nounwind {{
 entry:
 {field("lock", LOCK)}
 {field("sleepers.at", SLEEPERS)}
@@ -408,7 +408,7 @@ split:
   %up = add i64 %distance, %less
   %units = sdiv i64 %up, %unit
   %worth = sdiv i64 %cost, %piece
-  %most = mul i64 %threads, 4
+  %most = mul i64 %threads, %each
   %a = call i64 @llvm.smin.i64(i64 %worth, i64 %most)
   %is.long = icmp sgt i64 %cost, %long
   %millis = sdiv i64 %cost, %long.piece

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jitgraph.codegen.loops import Alloc, Buffer, CallKernel, For, Function, Load, Stmt, Store, Var
-from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.loops_walk import read, walk
 from jitgraph.codegen.lower_views import free_symbols
 from jitgraph.ir.dims import Facts, symbol
 from jitgraph.schedule.join import Joiner, is_plain
 from jitgraph.schedule.memory import touched
 from jitgraph.schedule.rings import rings
-from jitgraph.schedule.statements import Names, Renaming, assigned_in, read, rebuilt
+from jitgraph.schedule.statements import Names, Renaming, assigned_in, rebuilt
 
 
 def chain(body: list[Stmt], kernels: list[Function], facts: Facts, names: Names) -> list[Stmt]:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Check, Const, DimValue, If, Let, Merge, Operand, Stmt, Var
-from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.loops_walk import read, walk
 from jitgraph.ir.dims import DimLike
-from jitgraph.schedule.statements import Names, changed_inside, read, with_bodies
+from jitgraph.schedule.statements import Names, changed_inside, with_bodies
 
 
 def cold(body: list[Stmt], names: Names) -> list[Stmt]:

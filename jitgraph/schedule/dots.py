@@ -28,9 +28,10 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
+from jitgraph.codegen.loops_walk import assigned
 from jitgraph.ir.dims import DimLike, Facts, symbol
 from jitgraph.schedule.simplify import Simplifier, index_range
-from jitgraph.schedule.statements import Names, assigned, changed_inside, with_bodies
+from jitgraph.schedule.statements import Names, changed_inside, with_bodies
 
 #: Up to this length BLAS adds in one thread.
 LONGEST = 10_000

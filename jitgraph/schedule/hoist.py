@@ -7,8 +7,9 @@ a scalar. Loads stay: `registers` knows which memory a loop leaves alone.
 from __future__ import annotations
 
 from jitgraph.codegen.loops import Bind, Const, DimValue, For, If, Let, Reduce, Stmt, Var, While
+from jitgraph.codegen.loops_walk import assigned, read
 from jitgraph.ir.dims import symbols
-from jitgraph.schedule.statements import assigned, changed_inside, read, with_bodies
+from jitgraph.schedule.statements import changed_inside, with_bodies
 
 
 def hoist(body: list[Stmt]) -> list[Stmt]:

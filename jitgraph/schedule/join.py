@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from jitgraph.codegen.loops import Alloc, Carry, DimValue, For, Let, Load, Stmt, Store, Var
-from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.loops_walk import read, walk
 from jitgraph.ir.dims import DimLike, Facts, dim_min, symbol, symbols
 from jitgraph.schedule.memory import Place, accesses, apart, place_of
 from jitgraph.schedule.simplify import index_range
-from jitgraph.schedule.statements import Names, Renaming, changed_inside, read, rebuilt, size, with_bodies
+from jitgraph.schedule.statements import Names, Renaming, changed_inside, rebuilt, size, with_bodies
 
 #: Statements of a joined body: more would not stay in registers.
 LARGEST = 90

@@ -31,13 +31,13 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
-from jitgraph.codegen.loops_walk import bodies, walk
+from jitgraph.codegen.loops_walk import bodies, read, walk
 from jitgraph.codegen.vecmath import FUNCTIONS
 from jitgraph.ir.dims import Facts, dim_max, split_linear, symbol, symbols
 from jitgraph.ir.graph import Site
 from jitgraph.schedule.memory import Place, apart, dense, place_of, side_by_side
 from jitgraph.schedule.simplify import index_bounds, index_range
-from jitgraph.schedule.statements import Names, Renaming, bound_in, read, rebuilt, size, with_bodies
+from jitgraph.schedule.statements import Names, Renaming, bound_in, rebuilt, size, with_bodies
 
 #: Share of the accesses whose lanes lie side by side.
 SIDE_BY_SIDE = 0.5

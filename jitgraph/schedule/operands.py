@@ -26,11 +26,11 @@ from jitgraph.codegen.loops import (
     Store,
     Var,
 )
-from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.loops_walk import assigned, read, walk
 from jitgraph.ir.dims import as_symbol, symbol, symbols
 from jitgraph.records import dataclass
 from jitgraph.schedule.memory import touched
-from jitgraph.schedule.statements import Names, Renaming, assigned, changed_inside, dims_of, read, rebuilt
+from jitgraph.schedule.statements import Names, Renaming, changed_inside, dims_of, rebuilt
 
 
 def operands(body: list[Stmt], names: Names) -> list[Stmt]:

@@ -13,10 +13,10 @@ from jitgraph.codegen.loops import (
     Stmt,
     Var,
 )
-from jitgraph.codegen.loops_walk import buffers_of, walk
+from jitgraph.codegen.loops_walk import buffers_of, read, walk
 from jitgraph.codegen.lower_views import free_symbols
 from jitgraph.ir.dims import symbol
-from jitgraph.schedule.statements import assigned_in, read
+from jitgraph.schedule.statements import assigned_in
 
 
 def outlined(name: str, body: list[Stmt], origin: Sequence[str] = ()) -> tuple[Function, CallKernel]:

@@ -47,6 +47,8 @@ from jitgraph.schedule.work import work_of
 LEAST = 5_000_000
 #: Elements of a piece of an innermost loop: whole cache lines and vectors.
 ELEMENTS = 64
+#: Pieces a thread, where those may be short.
+EACH = 4
 #: A loop that is known to have fewer turns is split only if no other can be.
 FEW = 8
 
@@ -59,6 +61,7 @@ class Found:
     lower: DimLike
     upper: DimLike
     unit: int
+    each: int
 
 
 def parallel(p: Program, names: Names) -> Program:
@@ -123,7 +126,7 @@ class _Maker:
         function.polls = into is self.entry_made
         into.append(function)
         call.symbols = (*(call.symbols[k] for k in others), found.lower, found.upper)
-        call.split = Split(found.unit, cost, s if inside else None)
+        call.split = Split(found.unit, cost, found.each, s if inside else None)
         return call
 
     # --- kernels ----------------------------------------------------------------------------------------------------
@@ -137,7 +140,7 @@ class _Maker:
         env = dict(zip(self.by_name[s.name].symbols, s.symbols, strict=True))
         cost = substitute(work_of(self.by_name[s.name].body), env)
         bounds = substitute(found.lower, env), substitute(found.upper, env)
-        return replace(s, symbols=(*s.symbols, *bounds), split=Split(found.unit, cost))
+        return replace(s, symbols=(*s.symbols, *bounds), split=Split(found.unit, cost, found.each))
 
     def kernel(self, k: Function) -> tuple[Function, Found | None]:
         """A kernel as a function of a range, with the range; or with calls of such functions inside, and None."""
@@ -221,12 +224,18 @@ def split_of(body: list[Stmt]) -> Found | None:
         whole = (For, While, Reduce, If, CallKernel)
         nested = loop.role != "vector" and any(isinstance(x, whole) for s in loops for x in s.body)
         unit = loop.step if nested else -(-ELEMENTS // loop.step) * loop.step
-        found = Found(loops, *bounds, unit)
+        found = Found(loops, *bounds, unit, EACH if nested or not _again_and_again(body, loops) else 1)
         distance = loop.upper - loop.lower
         if not isinstance(distance, int) or distance >= FEW * loop.step:
             return found
         later = later or found
     return later
+
+
+def _again_and_again(body: list[Stmt], loops: list[For]) -> bool:
+    """Whether a loop around goes over the range in each of its turns."""
+    around = (s for s in walk(body) if isinstance(s, For) and not any(s is x for x in loops))
+    return any(any(x is loop for loop in loops) for s in around for x in walk(s.body))
 
 
 def _over(body: list[Stmt], like: For, stored: set[str]) -> list[For] | None:

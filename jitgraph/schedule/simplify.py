@@ -31,10 +31,11 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
+from jitgraph.codegen.loops_walk import assigned
 from jitgraph.ir.dims import Dim, DimLike, Facts, symbol, symbols
 from jitgraph.ir.scalar_eval import NumpyScalar
 from jitgraph.schedule.magnitudes import bound_of, merged, within
-from jitgraph.schedule.statements import Names, Renaming, assigned, rebuilt
+from jitgraph.schedule.statements import Names, Renaming, rebuilt
 from jitgraph.schedule.wraps import unwrapped
 
 TRUE, FALSE = Const(True, dtypes.BOOL), Const(False, dtypes.BOOL)

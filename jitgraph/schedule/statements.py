@@ -40,7 +40,7 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
-from jitgraph.codegen.loops_walk import bodies, walk
+from jitgraph.codegen.loops_walk import assigned, bodies, walk
 from jitgraph.ir.dims import DimLike, substitute, symbols
 from jitgraph.records import dataclass, field
 
@@ -255,7 +255,7 @@ def _call(s: CallKernel, r: Renaming) -> Stmt:
     split = s.split
     if split is not None:
         alone = None if split.alone is None else _for(split.alone, r)
-        split = Split(split.unit, r.dim(split.cost), alone)  # type: ignore[arg-type]  # a `For`, as it was
+        split = Split(split.unit, r.dim(split.cost), split.each, alone)  # type: ignore[arg-type]  # a `For`, as it was
     return CallKernel(s.name, buffers, dims, scalars, tuple(map(r.define, s.results)), split)
 
 
@@ -348,33 +348,6 @@ def bound_in(body: list[Stmt]) -> set[str]:
     return {s.symbol for s in walk(body) if isinstance(s, (For, Reduce, Bind))}
 
 
-def assigned(s: Stmt) -> Iterator[Var]:
-    """The scalars that a statement itself assigns for the statements behind it."""
-    if isinstance(s, (Let, DimValue)):
-        yield s.var
-    elif isinstance(s, Load):
-        yield s.var
-        if s.imag is not None:
-            yield s.imag
-    elif isinstance(s, (For, While)):
-        yield from (c.result for c in s.carried)
-    elif isinstance(s, If):
-        yield from (m.result for m in s.merges)
-    elif isinstance(s, Reduce):
-        yield from (p.result for p in s.parts)
-    elif isinstance(s, CallKernel):
-        yield from s.results
-    elif isinstance(s, Library):
-        if s.result is not None:
-            yield s.result
-    elif isinstance(s, Host):
-        for x in s.outputs:
-            if isinstance(x, Pair):
-                yield from (v for v in (x.real, x.imag) if isinstance(v, Var))
-            elif isinstance(x, Var):
-                yield x
-
-
 def assigned_in(body: list[Stmt]) -> set[str]:
     """Names of all scalars that a body assigns, what its loops carry included."""
     found: set[str] = set()
@@ -383,62 +356,6 @@ def assigned_in(body: list[Stmt]) -> set[str]:
         if isinstance(s, (For, While)):
             found.update(c.inner.name for c in s.carried)
     return found
-
-
-def read(s: Stmt) -> Iterator[Operand]:
-    """The operands that a statement itself reads, without those of the statements inside it (but with what loops
-    carry and branches merge).
-    """
-    if isinstance(s, Let):
-        yield from s.args
-    elif isinstance(s, Bind):
-        yield s.value
-    elif isinstance(s, Store):
-        yield s.value
-        if s.imag is not None:
-            yield s.imag
-    elif isinstance(s, (For, While)):
-        for c in s.carried:
-            yield c.init
-            yield c.next
-        if isinstance(s, While):
-            yield s.condition
-        elif s.going is not None:
-            yield s.going
-    elif isinstance(s, If):
-        yield s.condition
-        for m in s.merges:
-            yield m.then
-            yield m.otherwise
-    elif isinstance(s, Reduce):
-        for p in s.parts:
-            yield p.value
-            if p.init is not None:
-                yield p.init
-            if p.factor is not None:
-                yield p.factor
-    elif isinstance(s, Check):
-        yield s.condition
-        yield from s.values
-    elif isinstance(s, CallKernel):
-        yield from s.scalars
-    elif isinstance(s, Library):
-        yield from (x for x in s.args if isinstance(x, (Var, Const)))
-    elif isinstance(s, Host):
-        for x in s.inputs:
-            if isinstance(x, Pair):
-                yield x.real
-                yield x.imag
-            elif not isinstance(x, Buffer):
-                yield x
-    elif isinstance(s, SetResult):
-        if isinstance(s.value, Pair):
-            yield s.value.real
-            yield s.value.imag
-        else:
-            yield s.value
-        if s.is_numpy is not None:
-            yield s.is_numpy
 
 
 def dims_of(s: Stmt) -> Iterator[DimLike]:

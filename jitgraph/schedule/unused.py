@@ -22,10 +22,10 @@ from jitgraph.codegen.loops import (
     Var,
     While,
 )
-from jitgraph.codegen.loops_walk import bodies, walk
+from jitgraph.codegen.loops_walk import bodies, read, walk
 from jitgraph.ir.dims import symbols
 from jitgraph.schedule.memory import touched
-from jitgraph.schedule.statements import dims_of, read, with_bodies
+from jitgraph.schedule.statements import dims_of, with_bodies
 
 
 def without_unused(body: list[Stmt], needed: Iterable[Operand] = ()) -> list[Stmt]:

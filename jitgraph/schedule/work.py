@@ -17,6 +17,8 @@ from jitgraph.ir.dims import DimLike, floordiv, substitute, symbols
 #: For eight bytes of each lane, and for a scalar.
 LANE, SCALAR = 60, 300
 LANE_MEMORY, SCALAR_MEMORY, APART = 100, 300, 600
+#: Of what each turn of the loop around touches again: the first cache has it.
+LANE_AGAIN = 30
 SLOW = {"fdiv": 6, "sqrt": 6, "idiv": 20, "irem": 20, "frem": 40}
 LANE_CALL, SCALAR_CALL = 1500, 10_000
 IN_ORDER, PAIRWISE = 1_200, 60
@@ -30,7 +32,7 @@ def work_of(body: list[Stmt]) -> DimLike:
 
 
 class _Work:
-    def body(self, body: list[Stmt], bounds: Mapping[str, tuple[DimLike, DimLike] | None], lane: str) -> DimLike:
+    def body(self, body: list[Stmt], bounds: dict[str, tuple[DimLike, DimLike] | None], lane: str) -> DimLike:
         """The work of a body under loops with these bounds, in lanes over `lane` ("" without).
 
         Indices whose range no symbol from outside tells are None in `bounds`.
@@ -43,11 +45,12 @@ class _Work:
                 total = total + self.statement(s, bounds, lane)
         return total
 
-    def statement(self, s: Stmt, bounds: Mapping[str, tuple[DimLike, DimLike] | None], lane: str) -> DimLike:
+    def statement(self, s: Stmt, bounds: dict[str, tuple[DimLike, DimLike] | None], lane: str) -> DimLike:
         if isinstance(s, Let):
             return _let(s, lane)
         if isinstance(s, (Load, Store)):
-            return _access(s, lane)
+            around = next((name for name in reversed(bounds) if name != lane and bounds[name] is not None), None)
+            return _access(s, lane, around)
         if isinstance(s, DimValue):
             return LANE if lane else SCALAR
         if isinstance(s, For):
@@ -81,14 +84,15 @@ def _let(s: Let, lane: str) -> int:
     return factor * LANE * size // 8 if lane else factor * SCALAR
 
 
-def _access(s: Load | Store, lane: str) -> int:
+def _access(s: Load | Store, lane: str, around: str | None) -> int:
     size = dtypes.part_of(s.buffer.dtype).itemsize
     if not lane:
         return SCALAR_MEMORY
     for d, stride in zip(s.index, s.buffer.strides, strict=True):
         if lane in symbols(d) and stride != size:
             return APART
-    return LANE_MEMORY * size // 8
+    again = around is not None and not any(around in symbols(d) for d in s.index)
+    return (LANE_AGAIN if again else LANE_MEMORY) * size // 8
 
 
 def _times(

@@ -7,14 +7,15 @@ specialisation, and takes sizes that only the run knows.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.iteration import Sequenced
-from jitgraph.tracing.kinds import is_narrow
-from jitgraph.xp.scalars import BUILTIN_TABLE, EMPTY_MAX, EMPTY_MIN
+from jitgraph.tracing.kinds import tag_of
+from jitgraph.tracing.merging import is_value
+from jitgraph.tracing.poison import OneOf
+from jitgraph.xp.scalars import EMPTY_MAX, EMPTY_MIN, LOOKED_INTO
 
 if TYPE_CHECKING:
     from jitgraph.tracing.standins import Tracer
@@ -49,18 +50,50 @@ def _min(items: Any, /) -> Any:
     return best
 
 
-def _body(original: Any, program: Callable[..., Any]) -> Callable[..., Any]:
-    assert isinstance(program, FunctionType)
-    other = BUILTIN_TABLE[original]
+def _any(items: Any, /) -> bool:
+    for item in items:
+        if item:
+            return True
+    return False
 
-    def body(tracer: Tracer, *args: Any, **kwargs: Any) -> Any:
-        alone = len(args) == 1 and not kwargs
-        is_one = alone or (original is builtins.sum and args)
-        if is_one and (_is_long(tracer, args[0], original) or _is_mixed(tracer, args[0])):
-            return tracer.converted(program)(*args, **kwargs)
-        return other(*args, **kwargs)
 
-    return body
+def _all(items: Any, /) -> bool:
+    for item in items:
+        if not item:
+            return False
+    return True
+
+
+#: The programs by the identity of what they stand for.
+PROGRAMS: Final[dict[int, FunctionType]] = {
+    id(f): program  # type: ignore[misc]
+    for f, program in (
+        (builtins.sum, _sum), (builtins.max, _max), (builtins.min, _min), (builtins.any, _any), (builtins.all, _all),
+    )
+}  # fmt: skip
+_PICKING: Final = frozenset(map(id, (builtins.max, builtins.min)))
+_TRUTHS: Final = frozenset(map(id, (builtins.any, builtins.all)))
+
+
+def program_for(tracer: Tracer, f: Any, args: Any, kwargs: Any) -> tuple[FunctionType | None, Any]:
+    """The program that stands for a builtin function of these arguments, and its arguments.
+
+    Returns:
+        no program if the stand-in will do; the arguments are a list then, where they were an iterator.
+    """
+    items, program = args[0], PROGRAMS[id(f)]
+    if id(f) in _TRUTHS:
+        is_listed = len(args) == 1 and not kwargs and type(items) in (list, tuple)
+        return (program if is_listed and any(type(x) is OneOf for x in items) else None), args
+    if id(f) in _PICKING and (len(args) > 1 or kwargs):
+        return (program, (list(args),)) if not kwargs and _is_mixed(tracer, f, args) else (None, args)
+    if type(items) is OneOf:
+        return None, args
+    if not isinstance(items, (*LOOKED_INTO, Sequenced)):
+        items = list(tracer.iterable(items))
+        args = (items, *args[1:])
+    needed = _is_long(tracer, items, f) or (type(items) in (list, tuple) and _is_mixed(tracer, f, items))
+    return (program if needed else None), args
 
 
 def _is_long(tracer: Tracer, items: Any, original: Any) -> bool:
@@ -75,13 +108,11 @@ def _is_long(tracer: Tracer, items: Any, original: Any) -> bool:
     return not isinstance(length, int) or length > tracer.unroll_limit
 
 
-def _is_mixed(tracer: Tracer, items: Any) -> bool:
-    """Whether the precision of some of the items depends on the path: each operation on them has to know it."""
+def _is_mixed(tracer: Tracer, f: Any, items: Any) -> bool:
+    """Whether the type of some of the items depends on the path, or they are no numbers to choose from."""
     mode = tracer.mode
-    return bool(mode.kinds) and type(items) in (list, tuple) and any(is_narrow(mode, x) for x in items)
-
-
-BODIES: Final[dict[Any, Callable[..., Any]]] = {
-    original: _body(original, program)
-    for original, program in ((builtins.sum, _sum), (builtins.max, _max), (builtins.min, _min))
-}
+    if any(type(x) is OneOf or (mode.kinds and tag_of(mode, x) is not None) for x in items):
+        return True
+    if id(f) not in _PICKING or not any(type(x) is Tensor for x in items):
+        return False
+    return not all(is_value(x) and (type(x) is not Tensor or not x.type.shape) for x in items)

@@ -29,7 +29,7 @@ from jitgraph.records import dataclass, field
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor, lift, make, plain, use_mode
 from jitgraph.tracing.arguments import Arguments
-from jitgraph.tracing.capture_mode import CaptureMode, frame_of
+from jitgraph.tracing.capture_mode import CaptureMode, frame_of, user_place
 from jitgraph.tracing.donation import donate, overlaps
 from jitgraph.tracing.hidden import MISSING, Call, Fixed, Global, Place, Replay, TypeGuard
 from jitgraph.tracing.leaves import (
@@ -46,6 +46,7 @@ from jitgraph.tracing.leaves import (
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.regions import is_the_users, leak, message_of, sweep, unmade
 from jitgraph.tracing.reruns import settle_reruns
+from jitgraph.tracing.objects import Objects
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer
@@ -110,9 +111,11 @@ class _Decisions:
     settled: set[Any] = field(default_factory=set)
     unrolled: dict[Any, errors.TraceError] = field(default_factory=dict)
     lifts: bool = False
+    objects: bool = False
 
     def add(self, restart: Restart) -> None:
         self.lifts = self.lifts or restart.lifts
+        self.objects = self.objects or restart.objects
         if restart.static_leaf >= 0:
             self.static_leaves.add(restart.static_leaf)
         if restart.settle is not None:
@@ -168,6 +171,8 @@ class _Capture:
         self.mode.lifts = decisions.lifts
         limit = config.unroll_limit if options.unroll_limit is None else options.unroll_limit
         self.tracer = Tracer(self.mode, self.outside, limit)
+        if decisions.objects:
+            self.mode.objects = Objects(self.mode, self.tracer.regions.opened)
         self.sizes = 0
         self.names: list[str] = []
         self.leaf_names = spec.names(tree)
@@ -208,6 +213,8 @@ class _Capture:
         return make(storage, (), t)
 
     def _hidden_argument(self, x: Any, name: str) -> Tensor:
+        if isinstance(x, np.ndarray):
+            self._check_class(x, name, user_place() or SourceLoc.of_definition(self.fn))
         return self._argument(x, leaf_type(x), name)
 
     def _lifted_leaves(self) -> list[Any]:
@@ -219,7 +226,7 @@ class _Capture:
             if not is_dynamic(key) or k in self.decisions.static_leaves:
                 x = x.value if type(x) is Static else x
                 if isinstance(x, np.ndarray) and key[0] == "static":
-                    x = self._static_array(x, name)
+                    self._check_class(x, f"argument {name}", SourceLoc.of_definition(self.fn))
                 found.append(x)
                 continue
             data = plain(x)
@@ -236,16 +243,18 @@ class _Capture:
             found.append(same)
         return found
 
-    def _static_array(self, x: Any, name: str) -> Any:
+    def _check_class(self, x: np.ndarray, what: str, loc: SourceLoc | None) -> None:
         if type(x) is np.ndarray or isinstance(x, np.memmap):
-            return x
+            return
         masked = isinstance(x, np.ma.MaskedArray)
-        what = "a masked array" if masked else f"a {type(x).__name__}, a subclass of ndarray with rules of its own"
+        is_a = "a masked array" if masked else f"a {type(x).__name__}, a subclass of ndarray with rules of its own"
+        argument, _, name = what.rpartition(" ")
+        verb = "pass" if argument else "use"
         raise errors.UnsupportedDTypeError(
             errors.describe(
-                f"argument {name} is {what}, which is not supported",
-                SourceLoc.of_definition(self.fn),
-                remedy=f"pass {name}.filled(...) and {name}.mask." if masked else f"pass np.asarray({name}).",
+                f"{what} is {is_a}, which is not supported",
+                loc,
+                remedy=f"{verb} {name}.filled(...) and {name}.mask." if masked else f"{verb} np.asarray({name}).",
             )
         )
 

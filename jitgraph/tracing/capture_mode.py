@@ -26,6 +26,7 @@ from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.trace import Assumption
 
 if TYPE_CHECKING:
+    from jitgraph.tracing.objects import Objects
     from jitgraph.tracing.outside import Outside
 
 
@@ -154,6 +155,8 @@ class CaptureMode(TraceMode):
         self.choices: dict[Storage, Choice] = {}
         #: What merged values are in Python, by identity (see `identity`).
         self.either: dict[int, Any] = {}
+        #: The numbers that say which object a name stands for, in a trace where that matters.
+        self.objects: Objects | None = None
         #: Merged arrays that are read-only on one path, with the branch whose way is assumed if one is written.
         self.locked: dict[Storage, Any] = {}
 
@@ -353,12 +356,12 @@ class CaptureMode(TraceMode):
 
     def index_symbol(self, name: str, lower: DimLike, upper: DimLike) -> str:
         """A symbol for a loop index with inclusive bounds."""
-        taken = self.builder.graph.symbols
-        if not name.isidentifier() or name in taken or name.startswith("_"):
-            base, count = name if name.isidentifier() and not name.startswith("_") else "i", 0
-            while (name := f"{base}{count}") in taken:
-                count += 1
-        self.builder.graph.add_symbol(Symbol(name, "index", lower=lower, upper=upper))
+        graph = self.builder.graph
+        if not name.isidentifier() or name.startswith("_"):
+            name = graph.unused_name("i")
+        elif name in graph.symbols:
+            name = graph.unused_name(name)
+        graph.add_symbol(Symbol(name, "index", lower=lower, upper=upper))
         return name
 
     def index_value(self, name: str) -> DimLike:

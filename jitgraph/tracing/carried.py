@@ -15,7 +15,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type, same_layout
 from jitgraph.pytree import TreeDef, flatten, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
-from jitgraph.tracing import carried_options, same_arrays
+from jitgraph.tracing import carried_objects, carried_options, same_arrays
 from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.cells import Cell
@@ -44,6 +44,7 @@ from jitgraph.tracing.merging import (
     stays_inside,
     type_of,
 )
+from jitgraph.tracing.objects import Turn
 from jitgraph.tracing.origins import look, moved
 from jitgraph.tracing.poison import Maybe, OneOf, Poison, as_maybe, unbound_text
 from jitgraph.tracing.regions import Opened, Regions, defined_in, is_the_users, message_of, unmade
@@ -147,6 +148,11 @@ class Region:
         self.needs_first = ""
         #: Names whose types before the loop and behind a turn differ, where no first turn can be traced in front.
         self.optional: set[str] = set()
+        #: Arrays, by name and number of the leaf, whose object's number is carried, and these in the attempt.
+        self.objects: dict[tuple[str, int], None] = {}
+        self.object_arguments: dict[tuple[str, int], Value] = {}
+        #: The turn that is traced, in a trace that numbers objects.
+        self.this_turn: Turn | None = None
 
     # --- attributes and items
 
@@ -202,6 +208,8 @@ class Region:
                 continue
             if type(value) is Tensor and value.is_traced and value.type.kind == "array":
                 self._add_storage(value._storage)
+        if self.mode.objects is not None:
+            self._add_storage(self.mode.objects.clock)
         decided, unlinked, linked = self.regions.decided.get(self._key(), ((), (), ()))
         self.unlinked.update(unlinked)
         same_arrays.link_inits(self)
@@ -303,6 +311,7 @@ class Region:
                 small = type(init) is int and abs(init) < 2**31
                 if small and argument is not None and argument.type.kind == "py_int":
                     self.mode.small.add(argument)
+        carried_objects.arguments(self, block)
         for storage in list(self.storages):
             if storage.value is None:  # a copy of another one, which turns write: whoever uses it is told
                 self.storages.remove(storage)
@@ -320,6 +329,7 @@ class Region:
             for first, k, second, j in self.twins:
                 if (first, k) in storages and (second, j) in storages:
                     self.mode.watch(storages[first, k], [storages[second, j]])
+            carried_objects.bind_heads(self)
 
     def _head(self, carried: Carried) -> Any:
         """The Python value of a carried name at the start of a turn."""
@@ -427,6 +437,7 @@ class Region:
         fits = same_arrays.compare_links(self, scope) and fits
         fits = same_arrays.compare_twins(self, scope) and fits
         fits = same_arrays.compare_insides(self, scope) and fits
+        fits = carried_objects.compare(self, scope) and fits
         return fits and self._compare_kinds(scope)
 
     def _compare_kinds(self, scope: Scope) -> bool:
@@ -849,7 +860,7 @@ class Region:
                     )
             for k, origins in carried.origins.items():
                 found += origins.codes(self.mode, carried.inits[k], lambda s: True)
-        return found + [s.value for s in self.storages]
+        return found + carried_objects.inits(self) + [s.value for s in self.storages]
 
     def _unspoiled(self, x: Any) -> Any:
         """An array from before the loop that a turn makes unusable, as it was."""
@@ -878,10 +889,13 @@ class Region:
                 is_known = self._is_outside if origins.inside is None else lambda _: True
                 codes = None if x is None else origins.codes(self.mode, x, is_known)
                 found += origins.arguments if codes is None else codes
-        return found + [changed[s] for s in self.storages]
+        return found + carried_objects.ends(self, scope) + [changed[s] for s in self.storages]
 
     def _deliver(self, results: Sequence[Value], scope: Scope) -> None:
         """Bind names and storages to the results of the operator."""
+        if self.failure is not None:
+            self._deliver_before(results)
+            return
         at = 0
         made: dict[str, list[Any]] = {}
         watched: list[tuple[Storage, list[Storage], bool]] = []
@@ -903,7 +917,7 @@ class Region:
             for k, init in enumerate(carried.inits):
                 if values[k] is not None and is_array(init) and self._may_skip():
                     watched.append((leaves[k]._storage, [init._storage], late))
-            ends = [] if self.failure else self._end_of(carried, scope.get(carried.name))[0]
+            ends = self._end_of(carried, scope.get(carried.name))[0]
             for k, origins in carried.origins.items():
                 codes = results[at : at + origins.width]
                 at += origins.width
@@ -915,6 +929,8 @@ class Region:
                 origins.choose(self.mode, leaves[k], codes)
             made[carried.name] = leaves
         kept = {name for name in made if self._is_kept(self.names[name], scope.get(name))}
+        objects = results[at : at + len(self.objects)]
+        at += len(self.objects)
         for storage in self.storages:
             if storage.value.name and not results[at].name:
                 results[at].name = storage.value.name
@@ -927,7 +943,7 @@ class Region:
             if name in kept:
                 made[name] = [self.before.get(name)]
         for (name, k), (other, j) in self.links.items():
-            made[name][k] = made[other][j]
+            made[name][k] = same_arrays.linked_result(self, (name, k), (other, j), made[other][j])
         for name, carried in self.names.items():
             for k, origins in carried.origins.items():
                 if origins.inside is not None:
@@ -944,8 +960,25 @@ class Region:
         for name in self.info.after:
             if name not in bound:
                 bound[name] = self._left_behind(name, scope.get(name))
+        self._note_objects(bound, objects)
         self.results = bound
         self._bind_cells()
+
+    def _deliver_before(self, results: Sequence[Value]) -> None:
+        """A turn raises: behind the loop there was none, and each name stands for what it stood for before."""
+        for storage, value in zip(self.storages, results[len(results) - len(self.storages) :], strict=True):
+            set_version(storage, value)
+        self.results = {n: self.before.get(n) for n in dict.fromkeys((*self.names, *self.info.after))}
+        self._bind_cells()
+
+    def _note_objects(self, bound: dict[str, Any], numbers: Sequence[Value]) -> None:
+        """Arrays that turns bind to a name may be the object that another name stands for: see `objects`."""
+        carried_objects.deliver(self, bound, numbers)
+        for name, value in bound.items():
+            before = self.before.get(name)
+            for x in parts_of(value.value if type(value) is Maybe else value)[0]:
+                if is_array(x) and x is not before and id(x) not in self.mode.either:
+                    note(self.mode, x, None)
 
     def _is_kept(self, carried: Carried, end: Any) -> bool:
         """Whether a turn leaves a name bound to the array that it found, unwritten."""
@@ -953,7 +986,7 @@ class Region:
         known = head is not None and is_array(head) and is_array(self.before.get(carried.name))
         if carried.tree is not None or carried.types[0] is None or head is None or not known:
             return False
-        return same_place(end, head) and head._storage.value is carried.arguments[0] and not self.failure
+        return same_place(end, head) and head._storage.value is carried.arguments[0]
 
     def _written_heads(self) -> Iterator[tuple[str, Tensor]]:
         """The arrays that names, or parts of values, stood for before the loop, if a turn writes to what it found.
@@ -999,8 +1032,6 @@ class Region:
 
     def _left_behind(self, name: str, end: Any) -> Any:
         """The value of a name that is not carried: as it was, or static."""
-        if self.failure is not None:  # a turn raises: behind the loop there was none
-            return self.before.get(name)
         if name in self.sized_inside:
             text = f"the size of {name} is known only within a turn of the loop, and it is used after it"
             return self._unknown_behind(text, "use it in the loop, or give it a size that does not depend on data.")

@@ -301,6 +301,8 @@ class _Desugar:
             return _compare(_name(subject, pattern), ast.Eq(), pattern.value, pattern)
         if isinstance(pattern, ast.MatchSingleton):
             return _compare(_name(subject, pattern), ast.Is(), at(ast.Constant(value=pattern.value), pattern), pattern)
+        if isinstance(pattern, ast.MatchClass) and not pattern.patterns and not pattern.kwd_patterns:
+            return at(ast.Call(_name("isinstance", pattern), [_name(subject, pattern), pattern.cls], []), pattern)
         if isinstance(pattern, ast.MatchOr):
             tests = [self.simple(p, subject, names) for p in pattern.patterns]
             if any(t is None for t in tests):

@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import Any, Final
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import effects, options
+from jitgraph.tracing import effects, kinds, options
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import member_of
 from jitgraph.tracing.iteration import any_traced
@@ -120,7 +120,11 @@ def _items(tracer: Any, x: Any) -> Iterator[Any]:
 def contains(tracer: Any, x: Any, container: Any) -> Any:
     """`x in container`."""
     kind = type(container)
+    if tracer.mode.kinds and kinds.tag_of(tracer.mode, container):
+        return tracer.told(lambda c: contains(tracer, x, c), container)
     if kind is Tensor and container.is_traced:
+        if container.type.kind != "array":
+            raise TypeError(f"argument of type {container.__class__.__name__!r} is not iterable")
         return tracer.call(bool, tracer.method(tracer.binary("eq", container, x), "any"))
     if _is_users(kind) and kind is not Tensor:
         method = tracer.member(kind, "__contains__")

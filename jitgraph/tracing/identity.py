@@ -15,6 +15,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.tracing.kinds import settle, tag_of
+from jitgraph.tracing.objects import is_object
 from jitgraph.tracing.restart import Restart
 
 if TYPE_CHECKING:
@@ -121,8 +122,12 @@ class _Search:
         if known is None:
             self.keep_apart(a, b)
             return False
+        if mode.objects is not None and is_object(a) and is_object(b):
+            return mode.objects.same(a, b)
         way = way or known.settle
         if known.flag is None or (second is not None and second.flag is None):
+            if is_object(a) and is_object(b):
+                raise Restart(objects=True)
             if way is not None:
                 raise Restart(settle=way)
             mode.fail(
@@ -137,6 +142,8 @@ class _Search:
         if isinstance(yes, bool) and yes is no:
             return yes
         if not mode.is_visible(known.flag):
+            if is_object(a) and is_object(b):
+                raise Restart(objects=True)
             if way is not None:
                 raise Restart(settle=way)
             mode.fail(

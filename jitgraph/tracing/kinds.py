@@ -8,7 +8,7 @@ on it around the operation (`Open`). A result with a tag is boxed by its bool wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -78,7 +78,11 @@ def tag_of(mode: Any, x: Any) -> Tag | None:
     """The tag of a traced scalar; None if its kind is known."""
     if type(x) is not Tensor or x._steps or not mode.kinds:
         return None
-    found: Tag | None = mode.kinds.get(x._storage.value)
+    value = x._storage.value
+    found: Tag | None = mode.kinds.get(value)
+    if found is not None and found.flag in mode.known_flags:
+        known = found.yes if mode.known_flags[found.flag] else found.no
+        return None if value.type == known else found
     return found
 
 
@@ -227,38 +231,86 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
     return found
 
 
-def has_tags(mode: Any, f: Any, values: Sequence[Any]) -> bool:
-    """Whether the kind of an argument, or of an element of a list that NumPy makes an array of, depends on the path."""
-    if any(tag_of(mode, x) for x in values):
-        return True
-    nested = [x for x in values if type(x) in (list, tuple)]
-    return bool(nested) and _is_numpys(f) and any(has_tags(mode, f, x) for x in nested)
+def has_tags(mode: Any, f: Any, values: Iterable[Any]) -> bool:
+    """Whether the kind of an argument, or of an item of a list or slice that `f` looks at, depends on the path."""
+    for x in values:
+        if type(x) is Tensor:
+            if tag_of(mode, x):
+                return True
+        elif type(x) in _NESTING and id(f) not in _PASSING and has_tags(mode, f, _items(x)):
+            return True
+    return False
 
 
-def _is_numpys(f: Any) -> bool:
+#: What holds the arguments that functions look at.
+_NESTING: Final = (list, tuple, slice)
+#: Builtins that hand on what they are given, or do the same with a number of any kind.
+_PASSING: Final = frozenset(
+    map(id, (list, tuple, dict, zip, enumerate, map, filter, iter, reversed, print, bool, any, all))
+)
+#: The same of numbers, of which they make one of a kind of their own.
+_MAKING: Final = frozenset(map(id, (int, float, complex)))
+
+
+def _items(x: Any) -> Sequence[Any]:
+    return (x.start, x.stop, x.step) if type(x) is slice else x
+
+
+def told_in(mode: Any, x: Any) -> Any:
+    """A value, or what lists and slices hold, as of the types that they have on this path.
+
+    Raises:
+        Open: the path decides, and no call can turn back.
+    """
+    if type(x) is slice:
+        return slice(*(told_in(mode, i) for i in _items(x)))
+    if type(x) in _NESTING and has_tags(mode, None, x):
+        return type(x)([told_in(mode, i) for i in x])
+    return told(mode, x)
+
+
+def is_numpys(f: Any) -> bool:
     numpys = isinstance(f, np.ufunc) or (getattr(f, "__module__", None) or "").startswith(("numpy", "math"))
     return numpys and not isinstance(f, type)
 
 
 def arguments(mode: Any, f: Any, values: Sequence[Any]) -> list[Any]:
-    """The arguments of a function: NumPy's treat Python floats and np.float64 alike, others are told where a call can
-    turn back, and see NumPy's kind elsewhere. NumPy's treat elements of lists so, too.
+    """The arguments of a function: NumPy's treat Python floats and np.float64 alike, in lists, too; others are told.
 
     Raises:
-        Open: one is of a precision that depends on the path, and no call can turn back.
+        Open: the kind of one matters, and no call can turn back.
     """
-    numpys = _is_numpys(f)
+    if not is_numpys(f):
+        blind = id(f) in _PASSING or (id(f) in _MAKING and len(values) == 1)
+        return list(values) if blind else [told_in(mode, x) for x in values]
     found = [_elements(mode, x) if type(x) in (list, tuple) and has_tags(mode, f, (x,)) else x for x in values]
     arrays = any(_dtype_of(x) is not None for x in values if tag_of(mode, x) is None)
     if arrays:
-        return operands(mode, getattr(f, "__name__", ""), values)
+        return operands(mode, getattr(f, "__name__", ""), found)
     for k, x in enumerate(found):
         tag = tag_of(mode, x)
-        if tag is None or (numpys and (_is_plain(tag, x.type) or _same_loops(f, len(found), tag))):
-            continue
-        if numpys or mode.can_rerun() or _is_narrow(tag, x.type):
+        if tag is not None and not _is_plain(tag, x.type) and not _same_loops(f, len(found), tag):
             found[k] = settle(mode, x, tag, "the kind of a scalar")
     return found
+
+
+def decide_index(mode: Any, owner: Any, index: Any) -> bool:
+    """Whether what `owner[index]` is depends on the kind of a scalar: of the owner, or of the index."""
+    if tag_of(mode, owner):
+        return True
+    tag = tag_of(mode, index)
+    if tag is not None:
+        return not all(t.dtype.kind in "iu" for t in (tag.yes, tag.no))
+    return type(index) in _NESTING and has_tags(mode, None, (index,))
+
+
+def is_stored_by_kind(mode: Any, value: Any, owner: Any) -> bool:
+    """Whether what `owner[...] = value` leaves depends on the kind of the scalar, or it is refused for one."""
+    tag = tag_of(mode, value)
+    if tag is None or type(owner) is not Tensor:
+        return False
+    exact = owner.type.dtype.kind in "fc" and all(t.dtype.kind in "biuf" for t in (tag.yes, tag.no))
+    return not exact
 
 
 def _same_loops(f: Any, count: int, tag: Tag) -> bool:
@@ -323,17 +375,6 @@ def _of_rank(rank: int, dtype: np.dtype) -> TensorType:
 def _is_plain(tag: Tag, joined: TensorType) -> bool:
     """Whether the two types compute alike among Python numbers: they differ in the kind alone."""
     return tag.yes.dtype == tag.no.dtype == joined.dtype and joined.dtype.kind != "b"
-
-
-def is_narrow(mode: Any, x: Any) -> bool:
-    """Whether the precision of a value depends on the path."""
-    tag = tag_of(mode, x)
-    return tag is not None and _is_narrow(tag, x.type)
-
-
-def _is_narrow(tag: Tag, joined: TensorType) -> bool:
-    """Whether one of the types rounds sooner than the one that holds both: float32 beside a Python float."""
-    return any(t.dtype.kind in "fc" and t.dtype != joined.dtype for t in (tag.yes, tag.no))
 
 
 def _dtype_of(x: Any) -> np.dtype | None:

@@ -24,6 +24,7 @@ from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import python_type
 from jitgraph.tensor import Storage, dim_tensor, lift, wrap
+from jitgraph.tracing import carried_objects
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.carried import NeedsFirstTurn, Region
 from jitgraph.tracing.carried_names import Changed, is_missing
@@ -138,6 +139,7 @@ class ForRegion(Region):
             self.flag = self.block.add_arg(python_type("py_bool"))
         spoil_stale(self)
         self._arguments(self.block, bind=True)
+        self.this_turn = carried_objects.begin_turn(self, self.opened)
         self._bind_cells()
 
     def element(self) -> Any:
@@ -587,6 +589,7 @@ class WhileLoop(Region):
         self.opened = self.regions.open(self.block, self.before)
         self.opened.loop = self
         self._arguments(self.block, bind=True)
+        self.this_turn = carried_objects.begin_turn(self, self.opened)
         self._bind_cells()
         return True
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import effects, options, texts
+from jitgraph.tracing import effects, kinds, options, texts
 from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.control_flow import Regions
 from jitgraph.tracing.environment import Environment
@@ -52,6 +53,11 @@ _SEVERAL: Final = frozenset((OneOf, tuple, slice))
 _MEMBERS: Final = (FunctionType, classmethod, staticmethod, property, functools.partialmethod)
 
 
+def _put_into(value: Any, owner: Any, index: Any) -> None:
+    """`owner[index] = value`."""
+    owner[index] = value
+
+
 class Members:
     """What a tracer does for attributes and subscripts."""
 
@@ -65,6 +71,7 @@ class Members:
 
         def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any: ...
         def augmented(self, name: str, a: Any, b: Any) -> Any: ...
+        def by_kind(self, answer: kinds.Open, compute: Callable[[], Any]) -> Any: ...
 
     def attr(self, owner: Any, name: str) -> Any:
         if self.outside.clones:
@@ -77,6 +84,8 @@ class Members:
                 effects.draw(self, owner, "bit_generator", (), {})
             return functools.partial(effects.draw, self, owner, name) if kind is effects.Made else getattr(owner, name)
         if kind is Tensor or owner is self:
+            if self.mode.kinds and kinds.tag_of(self.mode, owner):
+                return self.told(lambda x: self.attr(x, name), owner)
             if kind is Tensor and owner.is_traced and owner.type.is_python and not hasattr(owner.__class__, name):
                 raise AttributeError(f"{owner.__class__.__name__!r} object has no attribute {name!r}")
             return getattr(owner, name)
@@ -129,6 +138,13 @@ class Members:
                 return value
             value = self.outside.read_attribute(owner, name, value)
         return value
+
+    def told(self, compute: Callable[..., Any], *values: Any) -> Any:
+        """What an operation gives on scalars whose kind depends on the path: each side of a branch knows it."""
+        try:
+            return compute(*[kinds.told_in(self.mode, x) for x in values])
+        except kinds.Open as answer:
+            return self.by_kind(answer, lambda: self.told(compute, *values))
 
     def environment(self) -> Environment:
         """What stands for `os.environ`."""
@@ -244,6 +260,8 @@ class Members:
             several = options.found_in((index,), {})
             if several is not None:
                 return options.called(self, several, self.item, (owner, index), {})
+        if self.mode.kinds and kinds.decide_index(self.mode, owner, index):
+            return self.told(self.item, owner, index)
         if self.mode.shown and (texts.is_marked(owner) or texts.is_marked(index)):
             texts.refuse(self)
         if isinstance(owner, dict):
@@ -266,7 +284,13 @@ class Members:
     def set_item(self, value: Any, owner: Any, index: Any) -> None:
         several = options.found_in((value, owner, index), {})
         if several is not None:
-            options.called(self, several, self.set_item, (value, owner, index), {})
+            asked = None if type(owner) is OneOf else _put_into
+            options.called(self, several, self.set_item, (value, owner, index), {}, asked)
+            return
+        if self.mode.kinds and (
+            kinds.decide_index(self.mode, owner, index) or kinds.is_stored_by_kind(self.mode, value, owner)
+        ):
+            self.told(self.set_item, value, owner, index)
             return
         if type(owner) not in PLAIN:
             method = self.member(type(owner), "__setitem__")

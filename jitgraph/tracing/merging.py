@@ -6,7 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
+from types import BuiltinFunctionType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,9 +26,11 @@ from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.kinds import Boxed, Tag, boxed, is_exact, join_kinds, tag_of
+from jitgraph.tracing.objects import is_object, object_of
 from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look, selected
 from jitgraph.tracing.poison import Maybe, OneOf, Poison, as_maybe, unbound, unbound_name
 from jitgraph.tracing.restart import Restart
+from jitgraph.tracing.rewrite import is_rewritten
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -329,7 +331,12 @@ def is_option(x: Any) -> bool:
     """Whether a variable may be this on one path and something of another type on another: nothing that can change."""
     if type(x) is OneOf or type(x) is tuple:
         return all(map(is_option, options_of(x) if type(x) is OneOf else x))
-    return x is None or type(x) in (str, bytes) or is_value(x)
+    return x is None or type(x) in (str, bytes, np.ufunc, BuiltinFunctionType) or is_value(x) or _is_defined(x)
+
+
+def _is_defined(x: Any) -> bool:
+    """Whether it is a class, or a function, that the trace has not made."""
+    return isinstance(x, type) or (type(x) is FunctionType and not is_rewritten(x.__code__))
 
 
 def options_of(x: Any) -> tuple[Any, ...]:
@@ -442,7 +449,9 @@ class Merge:
     def merge(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
         """How to make the merged value from the results of the `cond`."""
         if a is b or same_place(a, b):
-            return lambda results: a
+            if a is b or not is_object(a) or object_of(a) is object_of(b):
+                return lambda results: a
+            return self._noted(lambda results: remade(a, a._storage), a, b)
         for poison in (a, b):
             if type(poison) is Poison and not poison.unbound:
                 return self._poisoned(poison)
@@ -529,7 +538,18 @@ class Merge:
 
     def _noted(self, plan: Callable[[Sequence[Value]], Any], a: Any, b: Any) -> Callable[[Sequence[Value]], Any]:
         """The plan of a value that is one of two objects in Python."""
-        return lambda results: note(self.mode, plan(results), self.predicate, (a, b), self.settle)
+        objects = self.mode.objects
+        if objects is None or not (is_object(a) or is_object(b)):
+            return lambda results: note(self.mode, plan(results), self.predicate, (a, b), self.settle)
+        numbers = [self._in(k, lambda x=x: objects.number(x)) for k, x in enumerate((a, b))]  # type: ignore[misc]
+        at = self.pair(numbers[0], numbers[1], python_type("py_int"))
+
+        def build(results: Sequence[Value]) -> Any:
+            made = note(self.mode, plan(results), self.predicate, (a, b), self.settle)
+            objects.name(made, results[at])
+            return made
+
+        return build
 
     def _form(self, a: Any, b: Any) -> Callable[[Sequence[Value]], Any] | None:
         """Views of one array from outside that differ in numbers only: the view with the merged numbers."""

@@ -252,6 +252,19 @@ class Operators(Members):
             return self.mode.assume(truth, "a test in a comprehension, a generator or a `case`")
         return truth
 
+    def subject(self, x: Any) -> Any:
+        """What a `case` looks into.
+
+        Raises:
+            TraceError, Restart: it is of several types.
+        """
+        if isinstance(x, Poison):
+            x.fail()
+        try:
+            return kinds.told_in(self.mode, x)
+        except kinds.Open:
+            self.mode.fail("a `case` depends on the class of a number, which is data", "test it with isinstance().")
+
     def not_(self, x: Any) -> Any:
         return control_flow.logical_not(self.regions, entrust.truth(self, x))
 
@@ -267,7 +280,7 @@ class Operators(Members):
     def chain(self, first: Any, *links: tuple[str, Callable[[], Any]]) -> Any:
         name, get = links[0]
         right = control_flow.operand(get)
-        several = type(first) is OneOf or type(right) is OneOf
+        several = type(first) is OneOf or type(right) is OneOf or self.mode.kinds
         result = self.binary(name, first, right) if several else _BINARY[name](first, right)
         if len(links) == 1:
             return result

@@ -8,14 +8,20 @@ is a number there (`CaptureMode.tested`). Loops carry the int and what the optio
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from jitgraph.errors import JitgraphError, TraceError
+from jitgraph.errors import describe as describe_error
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.modes import constant_of
-from jitgraph.tensor import lift, wrap
+from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.tracing import control_flow
+from jitgraph.tracing.merging import describe, is_value
 from jitgraph.tracing.poison import OneOf, Poison
 
 
@@ -39,11 +45,18 @@ def found_in(args: Sequence[Any], kwargs: dict[str, Any]) -> OneOf | None:
 
 
 def within(x: Any) -> OneOf | None:
-    """An item of several types in a tuple, list or slice."""
+    """An item of several types in a tuple, list or slice.
+
+    Raises:
+        UnboundLocalError, TraceError, Restart: an item without a value fails here, by its own error.
+    """
     for item in (x.start, x.stop, x.step) if type(x) is slice else x:
-        if type(item) is OneOf:
-            return item
-        if type(item) is slice or type(item) is tuple:
+        kind = type(item)
+        if kind is Poison:
+            item.fail()
+        if kind is OneOf:
+            return item  # type: ignore[no-any-return]
+        if kind is slice or kind is tuple or kind is list:
             found = within(item)
             if found is not None:
                 return found
@@ -61,14 +74,54 @@ def _replaced(x: Any, old: OneOf, new: Any) -> Any:
     return x
 
 
-def called(tracer: Any, x: OneOf, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What a function gives that has `x` among its arguments."""
+def called(
+    tracer: Any, x: OneOf, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], numpys: Any = None
+) -> Any:
+    """What a function gives that has `x` among its arguments.
+
+    Args:
+        numpys: what NumPy has for `call`, to be asked what it says of options that are no numbers.
+    """
 
     def compute(option: Any) -> Any:
+        given = [_replaced(v, x, option) for v in args]
         named = {k: _replaced(v, x, option) for k, v in kwargs.items()}
-        return call(*[_replaced(v, x, option) for v in args], **named)
+        if numpys is None or is_value(option):
+            return call(*given, **named)
+        try:
+            return call(*given, **named)
+        except (JitgraphError, TypeError, AttributeError) as error:
+            _ask_numpy(numpys, given, named)
+            if isinstance(error, TraceError):
+                raise
+            name, place = getattr(numpys, "__name__", "this"), tracer.mode.locate()
+            raise TraceError(describe_error(f"{name} of {describe(option)} is not compiled", place)) from error
 
     return choose(tracer, x, compute)
+
+
+def _ask_numpy(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Call NumPy's function on arrays of these types, for the error that it raises whatever they hold.
+
+    Raises:
+        TypeError, AttributeError: it refuses one of the others.
+    """
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f(*map(sample, args), **{k: sample(v) for k, v in kwargs.items()})
+    except (TypeError, AttributeError) as error:
+        raise (TypeError if isinstance(error, TypeError) else AttributeError)(str(error)) from None
+    except Exception:  # noqa: BLE001, S110  # of sizes, which are not the call's
+        pass
+
+
+def sample(x: Any) -> Any:
+    """Something of the type of a traced value."""
+    if type(x) is not Tensor:
+        return type(x)([sample(i) for i in x]) if type(x) in (list, tuple) else x
+    made = np.zeros((2,) * x.type.ndim, x.type.dtype)
+    return made if x.type.kind == "array" else made.item() if x.type.is_python else made[()]
 
 
 def narrowed(mode: Any, x: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.tensor import Tensor, lift
-from jitgraph.tracing import builtin_programs, host
+from jitgraph.tracing import host
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.xp.core import NUMPY_TABLE
 from jitgraph.xp.scalars import BUILTIN_TABLE, element
@@ -116,11 +116,11 @@ def _same(x: Any) -> Any:
 
 
 def _picks(original: Callable[..., Any], relation: str) -> Callable[..., Any]:
-    without_key = builtin_programs.BODIES[original]
+    without_key = BUILTIN_TABLE[original]
 
     def pick(tracer: Tracer, *args: Any, key: Any = None, **kwargs: Any) -> Any:
         if key is None:
-            return without_key(tracer, *args, **kwargs)
+            return without_key(*args, **kwargs)
         items = [*tracer.iterable(args[0])] if len(args) == 1 else [*args]
         if not items:
             return original(items, key=key, **kwargs)

@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -206,15 +207,25 @@ def reference(x: Any) -> tuple[Any, ...]:
     return ("name", module, name, type(x).__name__, digest_of(code) if isinstance(code, CodeType) else b"")
 
 
-_digests: dict[int, tuple[CodeType, bytes]] = {}
+#: Digests of code objects that live, by identity: equal ones may stand in other files.
+_digests: dict[int, tuple[ref[CodeType], bytes]] = {}
 
 
 def digest_of(code: CodeType) -> bytes:
     """A digest of code: what it does and where in the source it stands."""
-    known = _digests.get(id(code))
-    if known is None:
-        known = _digests[id(code)] = (code, checksum(repr(_parts(code)).encode(errors="surrogatepass")))
+    number = id(code)
+    known = _digests.get(number)
+    if known is None or known[0]() is not code:
+        link = ref(code, lambda gone: _forget(number, gone))
+        known = _digests[number] = (link, checksum(repr(_parts(code)).encode(errors="surrogatepass")))
     return known[1]
+
+
+def _forget(number: int, gone: ref[CodeType]) -> None:
+    """Code has died; another one may have its place by now."""
+    known = _digests.get(number)
+    if known is not None and known[0] is gone:
+        del _digests[number]
 
 
 def _parts(code: CodeType) -> tuple[Any, ...]:

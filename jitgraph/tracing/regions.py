@@ -509,11 +509,23 @@ _RAISE = opcode.opmap["RAISE_VARARGS"]
 #: What calls C code, and the modules that do so with the user's operands.
 _OPERATIONS = {
     code for name, code in opcode.opmap.items()
-    if name.startswith(("BINARY_", "CALL", "COMPARE_", "PRECALL", "UNARY_")) or name.endswith("_SUBSCR")
+    if name.startswith(("BINARY_", "CALL", "COMPARE_", "CONTAINS_", "GET_ITER", "PRECALL", "UNARY_", "UNPACK_"))
+    or name.endswith("_SUBSCR")
 }  # fmt: skip
 _ON_BEHALF = {
     f"jitgraph.{name}"
-    for name in ("tracing.iteration", "tracing.members", "tracing.operators", "tracing.standins", "xp.scalars")
+    for name in (
+        "tracing.builtin_programs",
+        "tracing.entrust",
+        "tracing.iteration",
+        "tracing.loop_regions",
+        "tracing.members",
+        "tracing.operators",
+        "tracing.ordering",
+        "tracing.standins",
+        "xp.reductions",
+        "xp.scalars",
+    )
 }
 _SHOWN = re.compile("\x01(\\d+):([^\x01]*)\x01")
 

@@ -14,6 +14,7 @@ class Restart(BaseException):  # no error: the trace begins anew, knowing more; 
         fix: path of a number outside that Python needs the value of: a guard instead of a hidden argument.
         settle: a branch (see `Regions.settled`) whose sides do not fit one graph: one of them is assumed.
         unroll: the place of a loop that no region can be made of, whose turns are traced one by one, and the error.
+        objects: which object a name stands for matters: arrays have numbers that say so (see `objects`).
         lifts: an array that NumPy made of static values is written: such arrays are traced.
     """
 
@@ -25,7 +26,8 @@ class Restart(BaseException):  # no error: the trace begins anew, knowing more; 
         settle: Any = None,
         lifts: bool = False,
         unroll: Any = None,
+        objects: bool = False,
     ) -> None:
         super().__init__(static_leaf, lift, fix)
         self.static_leaf, self.lift, self.fix, self.settle, self.lifts = static_leaf, lift, fix, settle, lifts
-        self.unroll = unroll
+        self.unroll, self.objects = unroll, objects

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType
@@ -20,8 +21,10 @@ from jitgraph.tensor import Storage, Tensor, is_writable, make, read, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
+from jitgraph.tracing.objects import is_open, sources
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.restart import Restart
 
 
 class _Within(NamedTuple):
@@ -75,9 +78,37 @@ class Results:
                     self._bases.setdefault(x._storage, k)
                 self._first.setdefault(id(x), k)
         for storage in {x._storage: None for x in self._leaves if type(x) is Tensor and x.is_traced}:
-            self._seen.update(self._sources(storage))
+            self._seen.update(sources(self.mode.choices, storage))
+        users = len(self._leaves)
+        self._look_for_objects()
         for k, x in enumerate(self._leaves):  # grows on the way
-            self.graph.results.append(self._result(k, x))
+            made = self._result(k, x)
+            self.graph.results.append(self._perhaps_earlier(k, x, made) if k < users else made)
+
+    def _look_for_objects(self) -> None:
+        """Begin the trace anew, with numbers for its arrays, if two of the results may be one object.
+
+        Raises:
+            Restart: they may.
+        """
+        if self.mode.objects is None and self.mode.either:
+            leaves = {id(x): x for x in self._leaves if type(x) is Tensor}
+            if any(is_open(self.mode, a, b) for a, b in itertools.combinations(leaves.values(), 2)):
+                raise Restart(objects=True)
+
+    def _perhaps_earlier(self, k: int, x: Any, made: Result) -> Result:
+        """The recipe of leaf `k`, which is that of an earlier one if the run finds that they are one object."""
+        objects = self.mode.objects
+        if objects is None or (made.how == "view_of_result" and made.index < k and not made.steps):
+            return made
+        for j, other in enumerate(self._leaves[:k]):
+            if is_open(self.mode, other, x):
+                same = objects.same(other, x)
+                if isinstance(same, Value):
+                    self._returned.append(same)
+                    ways = (j, self._further(made))
+                    made = Result("choice", len(self._returned) - 1, ways, tensor=self.tensors)
+        return made
 
     def _result(self, k: int, x: Any) -> Result:
         """The recipe of leaf `k`."""
@@ -132,18 +163,6 @@ class Results:
         if value is None or value.type.kind == "array":
             return make(storage, ())
         return wrap(self.mode, self.mode.builder.apply(REGISTRY["as_kind"], value, kind="array")[0])
-
-    def _sources(self, storage: Storage) -> list[Storage]:
-        """The storages that an array may be in: its own, and those it is chosen from."""
-        found = {storage: None}
-        waiting = [storage]
-        while waiting:
-            choice = self.mode.choices.get(waiting.pop())
-            for x in choice.options if choice is not None else ():
-                if x is not None and x._storage not in found:
-                    found[x._storage] = None
-                    waiting.append(x._storage)
-        return list(found)
 
     def _is_seen(self, storage: Storage) -> bool:
         """Whether the caller can tell an array in it from a copy: he has what it is in by another way, too."""

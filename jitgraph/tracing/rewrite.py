@@ -576,6 +576,11 @@ class _Rewriter(ast.NodeTransformer):
             tuple(sorted((facts.kill | targets) - live.read)),
         )  # fmt: skip
 
+    def visit_Match(self, node: ast.Match) -> ast.stmt:
+        self.generic_visit(node)
+        node.subject = _call(node.subject, "subject", node.subject)
+        return node
+
     def visit_For(self, node: ast.For) -> list[ast.stmt] | ast.stmt:
         iterable = self.expr(node.iter)
         after: list[ast.stmt] = []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jitgraph.tensor import Storage, Tensor
 from jitgraph.tracing.capture_mode import is_spoiled
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
+from jitgraph.tracing.identity import note
 from jitgraph.tracing.merging import (
     Overlay,
     Scope,
@@ -22,6 +23,7 @@ from jitgraph.tracing.merging import (
     same_place,
     sizes_of,
 )
+from jitgraph.tracing.objects import object_of
 from jitgraph.tracing.origins import Found, Origins, form_of, look, through
 from jitgraph.tracing.poison import Maybe, OneOf
 from jitgraph.tracing.regions import Mark
@@ -42,12 +44,25 @@ def link_inits(region: Region) -> None:
         for k, x in enumerate(carried.inits):
             if carried.read and is_array(x) and carried.types[k] is not None and x._storage.value is not None:
                 known = first.setdefault(x._storage, [])
-                other = next((o for o in known if same_place(o[2], x)), None)
+                other = next((o for o in known if same_place(o[2], x) and not _is_told_apart(region, o[2], x)), None)
                 if other is None:
                     known.append((name, k, x))
                 elif (name, k) not in region.unlinked:
                     region.links[name, k] = other[:2]
                     carried.types[k], carried.fixed[k] = None, x
+
+
+def _is_told_apart(region: Region, a: Tensor, b: Tensor) -> bool:
+    """Whether two equal views are two objects to a trace that numbers them."""
+    return region.mode.objects is not None and object_of(a) is not object_of(b)
+
+
+def linked_result(region: Region, key: tuple[str, int], other: tuple[str, int], x: Any) -> Any:
+    """What a leaf is behind the loop that is carried as another one: the same array, by its own name."""
+    first, second = (region.names[name].inits[k] for name, k in (key, other))
+    if is_array(x) and is_array(first) and is_array(second) and object_of(first) is not object_of(second):
+        return note(region.mode, remade(x, x._storage), None)
+    return x
 
 
 def watch_heads(region: Region) -> None:
@@ -249,7 +264,7 @@ def is_alone(region: Region, carried: Carried, k: int, found: Found) -> bool:
     if len(origins.forms) != 1:
         return False
     origins.alone = True
-    carried.types[k], carried.fixed[k] = None, found.views[0]
+    carried.types[k], carried.fixed[k] = None, remade(found.views[0], found.views[0]._storage)  # by no other name
     carried.origins.pop(k, None)
     if origins.forms[0].width:
         carried.origins[k] = origins
@@ -351,6 +366,8 @@ def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:
     for ends in places.values():
         ends.sort(key=lambda end: end[3])  # names that are bound before the loop, too, first
         whole = next(((name, k) for name, k, end, _ in ends if not end._steps), None)
+        if whole is None:  # or one that is carried in place of a view
+            whole = next(((name, k) for name, k, _, bound in ends if bound and k in region.names[name].wholes), None)
         for at, (name, k, end, bound) in enumerate(ends):
             twin = next(((other, j) for other, j, x, _ in ends[:at] if x is end), None)
             if not bound:

@@ -20,6 +20,7 @@ from jitgraph.errors import InternalError, TraceError
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
 from jitgraph.tracing import (
+    builtin_programs,
     control_flow,
     effects,
     entrust,
@@ -97,6 +98,10 @@ class Tracer(Operators):
             texts.check_reading(self, f, args)
         if id(f) in _WRITING or "out" in kwargs:
             args, kwargs = self._written(f, args, kwargs)
+        if args and id(f) in builtin_programs.PROGRAMS:
+            program, args = builtin_programs.program_for(self, f, args, kwargs)
+            if program is not None:
+                return self.converted(program)(*args, **kwargs)
         if args and (id(f) in entrust.BY_ID or id(f) in entrust.ITERATING):
             several = options.found_in(args, {})
             if several is not None:
@@ -111,22 +116,20 @@ class Tracer(Operators):
         if standin is not None:
             several = options.found_in(args, kwargs)
             if several is not None:
-                return options.called(self, several, functools.partial(self.call, f), args, kwargs)
-            if self.mode.kinds and kinds.has_tags(self.mode, f, args):
+                asked = f if kinds.is_numpys(f) else None
+                return options.called(self, several, functools.partial(self.call, f), args, kwargs, asked)
+            if self.mode.kinds and kinds.has_tags(self.mode, f, (*args, *kwargs.values())):
                 try:
-                    args = tuple(kinds.arguments(self.mode, f, args))
+                    args, kwargs = self._told(f, args, kwargs)
                 except kinds.Open as answer:
                     return self.by_kind(answer, lambda: self.call(f, *args, **kwargs))
             if standin.__class__ is not OwnStandin:
                 return standin(*args, **kwargs)
             self.outside.reads.standin(f)
             return standin.body(self, *args, **kwargs)
-        if f is isinstance and args and self.mode.kinds:
-            try:
-                args = (kinds.told(self.mode, args[0]), *args[1:])
-            except kinds.Open as answer:
-                return self.by_kind(answer, lambda: self.call(f, *args, **kwargs))
-        kind = type(f)
+        kind: Any = type(f)
+        if kind is OneOf:
+            return options.choose(self, f, lambda option: self.call(option, *args, **kwargs))
         if kind is FunctionType:
             if is_rewritten(f.__code__):
                 return f(*args, **kwargs)
@@ -138,6 +141,15 @@ class Tracer(Operators):
                 return f(*args, **kwargs)
             return self.call(f.__func__, f.__self__, *args, **kwargs)
         return self._call_other(f, args, kwargs)
+
+    def _told(self, f: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Arguments of a function, those whose kind matters to it as of the one that they have on this path.
+
+        Raises:
+            kinds.Open: the path decides, and no call can turn back.
+        """
+        named = {k: kinds.told_in(self.mode, v) for k, v in kwargs.items()} if kwargs else kwargs
+        return tuple(kinds.arguments(self.mode, f, args)), named
 
     def method(self, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(owner, np.ndarray):
@@ -153,14 +165,15 @@ class Tracer(Operators):
         if kind is Tensor:
             several = options.found_in(args, kwargs)
             if several is not None:
-                return options.called(self, several, functools.partial(self.method, owner, name), args, kwargs)
+                call, asked = functools.partial(self.method, owner, name), getattr(options.sample(owner), name, None)
+                return options.called(self, several, call, args, kwargs, asked)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
                 try:
                     owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
                 except kinds.Open as answer:
                     return self.by_kind(answer, lambda: self.method(owner, name, *args, **kwargs))
-                return getattr(owner, name)(*rest, **kwargs)
-            return getattr(owner, name)(*args, **kwargs)
+                return self.attr(owner, name)(*rest, **kwargs)
+            return self.attr(owner, name)(*args, **kwargs)
         if kind is list and name == "sort":
             ordering.sort_list(self, owner, *args, **kwargs)
             return None
@@ -220,7 +233,7 @@ class Tracer(Operators):
             if body is not None:
                 several = options.found_in(args, kwargs)
                 if several is not None:
-                    return options.called(self, several, functools.partial(self.call, f), args, kwargs)
+                    return options.called(self, several, functools.partial(self.call, f), args, kwargs, f)
                 return body(*args, **kwargs)
         if kind is functools.partial:
             function, bound, named = (self.attr(f, name) for name in ("func", "args", "keywords"))
@@ -278,7 +291,13 @@ class Tracer(Operators):
         if not isinstance(getattr(f, "__self__", None), list | dict | set | deque):  # those pass it on
             several = options.found_in(args, kwargs)
             if several is not None:
-                return options.called(self, several, functools.partial(self.call, f), args, kwargs)
+                asked = f if kinds.is_numpys(f) else None
+                return options.called(self, several, functools.partial(self.call, f), args, kwargs, asked)
+            if self.mode.kinds and kinds.has_tags(self.mode, f, (*args, *kwargs.values())) and not _is_error(f):
+                try:
+                    args, kwargs = self._told(f, args, kwargs)
+                except kinds.Open as answer:
+                    return self.by_kind(answer, lambda: self.call(f, *args, **kwargs))
         if self.regions.opened:
             for x in (getattr(f, "__self__", None), *args):
                 if hasattr(type(x), "__next__"):
@@ -304,7 +323,7 @@ class Tracer(Operators):
         name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
         impure = root not in PURE or any(p in module.split(".") for p in _IMPURE_PARTS) or name in _IMPURE_BUILTINS
         impure = impure and not name.startswith("PurePath")
-        if impure and not (isinstance(f, type) and issubclass(f, BaseException)):
+        if impure and not _is_error(f):
             self._refuse_opaque(module, name, args, kwargs)
         self.outside.reads.called(f, args, kwargs)
         f, args, kwargs = entrust.entrusted(self, f, args, kwargs)
@@ -541,6 +560,11 @@ class Tracer(Operators):
     def effect(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
         """Call a function without a result each time that the compiled code comes here, with the run's values."""
         effects.emit(self, fn, lambda *a, **k: None, args, kwargs)
+
+
+def _is_error(f: Any) -> bool:
+    """Whether it is a class of exceptions."""
+    return isinstance(f, type) and issubclass(f, BaseException)
 
 
 def _is_hashable(f: Any) -> bool:

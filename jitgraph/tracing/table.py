@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import builtin_programs, effects, floating, iteration, numpy_python, ordering
+from jitgraph.tracing import effects, floating, iteration, numpy_python, ordering
 from jitgraph.xp.core import NUMPY_TABLE
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def table() -> dict[int, Any]:
             vars: _vars,
             print: _print,
         }
-        bodies = iteration.BODIES | builtin_programs.BODIES | ordering.BODIES | effects.BODIES
+        bodies = iteration.BODIES | ordering.BODIES | effects.BODIES
         bodies |= floating.BODIES | own
         found.update({f: OwnStandin(body) for f, body in bodies.items()})
         _add(found)

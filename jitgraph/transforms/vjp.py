@@ -342,9 +342,7 @@ def new_symbol(
 ) -> str:
     """Declare a symbol whose name begins with `stem`."""
     stem = stem.partition(".")[0]
-    name, k = stem, 1
-    while name in graph.symbols:
-        name, k = f"{stem}.{k}", k + 1
+    name = graph.unused_name(f"{stem}.", 1) if stem in graph.symbols else stem
     graph.add_symbol(Symbol(name, origin, lower=lower, upper=upper))
     return name
 

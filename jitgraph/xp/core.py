@@ -31,6 +31,7 @@ from jitgraph.tensor import (
     wrap,
 )
 from jitgraph.xp.flat import FlatIter
+from jitgraph.xp.ufunc_loops import first_refusal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -190,9 +191,9 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
                 require_output(kwargs.get("out"))
                 return body(*args, **kwargs)
             except errors.JitgraphError as error:
-                if not isinstance(mode, TraceMode):
-                    raise
-                raise mode.located(error) from None
+                if isinstance(error, errors.ShapeError) and isinstance(original, np.ufunc):
+                    error = first_refusal(original, args, kwargs, error)
+                raise (mode.located(error) if isinstance(mode, TraceMode) else error) from None
             except Undecided as unknown:
                 tracing = mode if isinstance(mode, TraceMode) else current_mode()
                 assert isinstance(tracing, TraceMode)

@@ -140,7 +140,7 @@ def full(
 
 
 def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> Tensor:
-    """An array as `a`, of the `value`; None: of no value in particular."""
+    """An array as `a`, of the `value`; NumPy's `_NoValue`: of none in particular."""
     t = tensor(a).type
     mode, order = _mode(a, shape), memory_order(order)
     sizes = t.shape if shape is None else shape_of(shape)
@@ -148,7 +148,9 @@ def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> 
     axes = t.layout.order
 
     def made_of(shape: Shape, order: str) -> Tensor:
-        return empty_of(mode, shape, wanted, order) if value is None else full_of(mode, value, shape, wanted, order)
+        return (
+            empty_of(mode, shape, wanted, order) if value is np._NoValue else full_of(mode, value, shape, wanted, order)
+        )
 
     if order == "K" and len(sizes) == t.ndim and list(axes) not in (sorted(axes), sorted(axes, reverse=True)):
         from jitgraph.xp.shape import transpose
@@ -178,7 +180,7 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
-    return _like(prototype, None, dtype, order, shape, "empty_like")
+    return _like(prototype, np._NoValue, dtype, order, shape, "empty_like")
 
 
 @numpy_function(np.full_like, views=True, creates=True)

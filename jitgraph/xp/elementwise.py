@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,10 +30,13 @@ from jitgraph.xp.core import (
     np_kind,
     numpy_function,
     operand,
+    product,
+    sizes_agree,
     tensor,
 )
 from jitgraph.xp.merging import ordered
 from jitgraph.xp.operators import UNLIKE_SCALARS, ufunc_power
+from jitgraph.xp.ufunc_loops import first_refusal, loop_of, signature_of
 
 #: Each ufunc that a record stands for.
 UFUNCS: dict[np.ufunc, str] = {
@@ -107,7 +111,7 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     into_array = out is not None and out is not Ellipsis
     values = _strong([operand(x) for x in operands])
     casting = kwargs.get("casting", "same_kind")
-    signature = _signature(ufunc, kwargs)
+    signature = signature_of(ufunc, kwargs)
     exact = signature is None and record in ("eq", "ne", "lt", "le", "gt", "ge")  # also of Python ints of any size
     if signature is not None or (casting != "same_kind" and not exact):
         values = with_loop(ufunc, values, signature, casting)
@@ -166,35 +170,11 @@ def ufunc_result(result: Tensor, out: Any, kwargs: dict[str, Any]) -> Any:
     return ordered(result, memory_order(kwargs.get("order", "K"), result))
 
 
-def _signature(ufunc: np.ufunc, kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The dtypes of the loop asked for by `dtype` or `signature`; None if none is."""
-    dtype = kwargs.get("dtype")
-    if dtype is not None:
-        return (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)
-    given = kwargs.get("signature", kwargs.get("sig"))
-    if given is None:
-        return None
-    if isinstance(given, str) and "->" in given:
-        given = tuple(given.replace("->", ""))
-    if isinstance(given, tuple) and len(given) == ufunc.nin + ufunc.nout:
-        return tuple(None if d is None else np.dtype(d) for d in given)
-    raise errors.DTypeError(f"{ufunc.__name__}: a signature names one dtype for each input and output, as in 'dd->d'")
-
-
 def with_loop(
     ufunc: np.ufunc, values: Sequence[Any], signature: tuple[Any, ...] | None = None, casting: str = "same_kind"
 ) -> list[Any]:
     """The operands cast to the loop of `ufunc` that NumPy would take, or to the one of that signature."""
-    weak = {"py_bool": bool, "py_int": int, "py_float": float, "py_complex": complex}
-    codes = []
-    for x in values:
-        t = tensor(x).type
-        codes.append(weak[t.kind] if t.is_python and t.kind != "py_bool" else t.dtype)
-    chosen: dict[str, Any] = {} if signature is None else {"signature": signature}
-    try:
-        loop = ufunc.resolve_dtypes((*codes, *[None] * ufunc.nout), casting=casting, **chosen)  # type: ignore[arg-type]
-    except TypeError as error:
-        raise errors.DTypeError(str(error)) from None
+    loop = loop_of(ufunc, [tensor(x) for x in values], (), signature, casting)
     return [_into_loop(tensor(x), t) for x, t in zip(values, loop, strict=False)]
 
 
@@ -205,7 +185,10 @@ def _into_loop(x: Tensor, dtype: np.dtype) -> Tensor:
         mode.check_fits(lift(mode, x), dtype)
     if x.type.layout.zero and x.type.dtype != dtype and isinstance(mode, TraceMode):
         return _cast_repeated(mode, x, dtype)
-    return cast(x, dtype)  # type: ignore[no-any-return]
+    made: Tensor = cast(x, dtype)
+    if made is not x and isinstance(mode, TraceMode):
+        mode.builder.in_loop(lift(mode, made))
+    return made
 
 
 def _cast_repeated(mode: TraceMode, x: Tensor, dtype: np.dtype) -> Tensor:
@@ -272,7 +255,10 @@ def _define_ufunc(ufunc: np.ufunc, record: str) -> Callable[..., Any]:
             mode = mode_in(tuple(kwargs.values())) or mode
         if mode is None or mode.name == "eager":
             return call_numpy(ufunc, label, operands, kwargs, mode is not None)
-        return ufunc_call(ufunc, record, operands, kwargs)
+        try:
+            return ufunc_call(ufunc, record, operands, kwargs)
+        except errors.ShapeError as error:
+            raise first_refusal(ufunc, operands, kwargs, error) from None
 
     function.__name__ = function.__qualname__ = label
     function.__doc__ = (
@@ -304,7 +290,7 @@ floor_divide, remainder, rint, trunc = (EXPORTS[k] for k in ("floor_divide", "re
 @numpy_function(np.positive)
 def positive(*operands: Any, **kwargs: Any) -> Any:
     (x,), (out,) = out_of(np.positive, operands, kwargs)
-    (value,) = with_loop(np.positive, (x,), _signature(np.positive, kwargs), kwargs.get("casting", "same_kind"))
+    (value,) = with_loop(np.positive, (x,), signature_of(np.positive, kwargs), kwargs.get("casting", "same_kind"))
     if value.type.kind == "array" and value.type.layout.zero:  # a ufunc gives repeated axes memory of their own
         return ufunc_result(apply(R("neg"), apply(R("neg"), value)), out, kwargs)
     return ufunc_result(duplicate(value), out, kwargs)
@@ -317,7 +303,7 @@ def _define_pair(ufunc: np.ufunc, records: tuple[str, str]) -> None:
     def function(*operands: Any, **kwargs: Any) -> Any:
         inputs, outs = out_of(ufunc, operands, kwargs)
         values = _strong([operand(x) for x in inputs])
-        values = with_loop(ufunc, values, _signature(ufunc, kwargs), kwargs.get("casting", "same_kind"))
+        values = with_loop(ufunc, values, signature_of(ufunc, kwargs), kwargs.get("casting", "same_kind"))
         results = [np_kind(apply(R(r), *values)) for r in records]  # before any is written: `out` may be an operand
         return tuple(ufunc_result(r, out, kwargs) for r, out in zip(results, outs, strict=True))
 
@@ -337,13 +323,13 @@ def duplicate(x: Tensor) -> Tensor:
 
 
 @numpy_function(np.where)
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue, /) -> Any:
     """`x` where `condition`, else `y`; with the condition alone, `nonzero`."""
-    if x is None and y is None:
+    if x is np._NoValue and y is np._NoValue:
         from jitgraph.xp.indexing import nonzero
 
         return nonzero(condition)
-    if x is None or y is None:
+    if x is np._NoValue or y is np._NoValue:
         raise errors.ShapeError("either both or neither of x and y should be given")
     c = tensor(condition)
     if c.type.dtype.kind != "b":
@@ -402,30 +388,45 @@ def clip(
         return maximum(a, low, out=out, **kwargs)
     if low is None:
         return minimum(a, high, out=out, **kwargs)
-    return ufunc_result(np_kind(apply(R("clip"), operand(a), operand(low), operand(high))), out, kwargs)
+    try:
+        return ufunc_result(np_kind(apply(R("clip"), operand(a), operand(low), operand(high))), out, kwargs)
+    except errors.ShapeError as error:
+        raise first_refusal(R("clip").evaluate, (a, low, high), {**kwargs, "out": out}, error) from None
 
 
 @numpy_function(np.round, np.around)
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
-    """To the given number of decimals, halves to even: scale, round, scale back, as NumPy does it."""
+    """To the given number of decimals, halves to even: scale, round, scale back, as NumPy does it: all in `out`, and
+    so in its dtype.
+
+    Raises:
+        ShapeError: `out` has another size.
+    """
     x = tensor(a)
-    decimals = int(decimals)
+    decimals = operator.index(decimals)
+    if type(out) is Tensor and x.type.shape != out.type.shape:
+        wrong = "invalid output shape"
+        if not sizes_agree(x._storage.mode, product(x.type.shape), product(out.type.shape), wrong):
+            raise errors.ShapeError(wrong)
     if x.type.dtype.kind == "b":
         x = cast(x, np.float16)
     if x.type.dtype.kind in "iu":
         if decimals >= 0:
-            return deliver(duplicate(x), out)
-        power = 10**-decimals
-        half = EXPORTS["divide"](x, float(power))
-        return deliver(cast(multiply(rint(half), float(power)), x.type.dtype), out)
-    if x.type.dtype.kind == "c":  # each part on its own
+            return deliver(duplicate(x), out, repeats=True)
+        if out is None:
+            power = float(10**-decimals)
+            return cast(multiply(rint(divide(x, power)), power), x.type.dtype)
+    elif x.type.dtype.kind == "c":  # each part on its own
         parts = (round_(part(x), decimals) for part in (real_of, imag_of))
-        return deliver(np_kind(apply(R("with_imag"), cast(next(parts), x.type.dtype), next(parts))), out)
+        return deliver(np_kind(apply(R("with_imag"), cast(next(parts), x.type.dtype), next(parts))), out, repeats=True)
     if decimals == 0:
-        return rint(x, out=out)
+        return deliver(rint(x), out, repeats=True)
     power = float(10 ** abs(decimals))
     first, second = (multiply, divide) if decimals > 0 else (divide, multiply)
-    return second(rint(first(x, power)), power, out=out)
+    if out is None:
+        return second(rint(first(x, power)), power)
+    made = deliver(first(x, power), out, repeats=True)
+    return second(rint(made, out=made), power, out=made)
 
 
 EXPORTS["around"] = EXPORTS["round"] = EXPORTS.pop("round_")

@@ -31,7 +31,6 @@ from jitgraph.xp.core import (
     tensor,
 )
 from jitgraph.xp.elementwise import subtract
-from jitgraph.xp.operators import binary
 from jitgraph.xp.shape import ravel, reshape_to, stretched
 
 MISSING = np._NoValue
@@ -407,5 +406,5 @@ def sum_of(items: Any, start: Any = 0) -> Any:
     """Python's `sum` of a sequence with Tensors in it."""
     total = start
     for item in items:
-        total = binary("add", total, item) if type(total) is Tensor or type(item) is Tensor else total + item
+        total = total + item
     return total

@@ -536,7 +536,7 @@ def _listed(original: Any) -> None:
 
     @functools.wraps(body)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if args and not isinstance(args[0], _LOOKED_INTO) and (original is builtins.sum or len(args) == 1):
+        if args and not isinstance(args[0], LOOKED_INTO) and (original is builtins.sum or len(args) == 1):
             args = (list(args[0]), *args[1:])
         return body(*args, **kwargs)
 
@@ -544,7 +544,7 @@ def _listed(original: Any) -> None:
 
 
 #: What is searched for traced values as it is, or holds none.
-_LOOKED_INTO = (list, tuple, Tensor, np.ndarray, str, bytes, range)
+LOOKED_INTO = (list, tuple, Tensor, np.ndarray, str, bytes, range)
 
 
 @standin(builtins.sum, BUILTIN_TABLE)

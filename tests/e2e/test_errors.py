@@ -69,6 +69,16 @@ def test_subclasses_of_ndarray():
     text = text_of(TypeError, double, np.ma.array([1.0, 2.0], mask=[False, True]))
     assert text.startswith("argument x is a masked array, which is not supported\n")
     assert text.endswith("  To mend: pass x.filled(...) and x.mask.")
+    table = matrix
+
+    @jg.jit
+    def product(x):
+        return x @ table
+
+    assert numbered(text_of(TypeError, product, np.ones(1))) == (
+        "table is a matrix, a subclass of ndarray with rules of its own, which is not supported\n"
+        "  test_errors.py:, in product:    def product(x):\n  To mend: use np.asarray(table)."
+    )
 
 
 def test_fallback_runs_what_is_not_compiled_in_python():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,6 +20,15 @@ class Outcome:
     results: Any
     arguments: list[Any]
     error: BaseException | None = None
+
+
+def casts_out_of_range(function: Callable[..., Any], arguments: list[Any]) -> bool:
+    """Whether NumPy, in a call, casts floats to integers that cannot hold them: docs/numerics.md promises nothing."""
+    with warnings.catch_warnings(record=True) as seen, np.errstate(all="ignore", invalid="warn"):
+        warnings.simplefilter("always")
+        with contextlib.suppress(Exception):
+            function(*arguments)
+    return any("encountered in cast" in str(w.message) for w in seen)
 
 
 def run(function: Callable[..., Any], arguments: list[Any]) -> Outcome:

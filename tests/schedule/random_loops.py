@@ -19,12 +19,12 @@ from jitgraph.codegen.interface import interface_of
 from jitgraph.codegen.interpret import CheckFailed, run_program
 from jitgraph.codegen.loops_printer import print_program
 from jitgraph.codegen.loops_verify import verify
-from jitgraph.codegen.loops_walk import walk
+from jitgraph.codegen.loops_walk import read, walk
 from jitgraph.errors import VerifyError
 from jitgraph.ir.dims import DimLike, Facts, symbol, symbols
 from jitgraph.ir.graph import Site
 from jitgraph.schedule import pipeline
-from jitgraph.schedule.statements import Renaming, assigned_in, bound_in, dims_of, read, rebuilt
+from jitgraph.schedule.statements import Renaming, assigned_in, bound_in, dims_of, rebuilt
 from tests.loop_programs import F64, I64, B, L, array, executable, m, n, program
 
 VECTORS = [array(name, F64, n) for name in "xyz"]

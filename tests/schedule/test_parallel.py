@@ -162,6 +162,13 @@ def test_small_constant_work_is_left_alone() -> None:
 def test_pieces_are_cut_at_the_nodes_of_the_tree() -> None:
     text = loops(lambda x: x.sum(), np.ones(9))
     assert re.search(r"cmp ge \w+, 65536", text)
-    assert "in pieces of 1, work 160*n" in text
+    assert "in pieces of 1, 4 a thread, work 160*n" in text
     for level in (16, 8, 4, 2, 1):
         assert f"in range(0, {level}) {{" in text
+
+
+def test_stretches_of_rows_are_as_long_as_can_be() -> None:
+    """A sum over rows is split across them: each piece goes through all rows, so there is one a thread."""
+    assert "in pieces of 64, 1 a thread," in loops(lambda x: x.sum(axis=0), np.ones((9, 8)))
+    assert "in pieces of 1, 4 a thread," in loops(lambda x: x.sum(axis=1), np.ones((9, 8)))
+    assert "in pieces of 64, 4 a thread," in loops(lambda x: x + 1, np.ones(8))

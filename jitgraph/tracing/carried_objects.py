@@ -1,0 +1,127 @@
+"""The numbers of array objects (`objects.py`) that a loop carries for its names, where a trace has such numbers.
+
+They stand between what is carried for names and the storages. A name has one for each array in it that is another
+object at the end of a turn than before the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from jitgraph.ir.graph import Block, Value
+from jitgraph.ir.types import python_type
+from jitgraph.pytree import unflatten
+from jitgraph.tracing.capture_mode import is_spoiled
+from jitgraph.tracing.carried_names import parts_of
+from jitgraph.tracing.identity import note
+from jitgraph.tracing.merging import Scope, remade, variables_of
+from jitgraph.tracing.objects import Objects, Turn, is_object, object_of
+from jitgraph.tracing.poison import Maybe, OneOf
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.carried import Region
+    from jitgraph.tracing.regions import Opened
+
+
+def _leaves(value: Any) -> list[Any]:
+    """The parts of what a name stands for, bound or not."""
+    if type(value) is Maybe:
+        value = value.value
+    return [] if type(value) is OneOf else parts_of(value)[0]
+
+
+def _leaf(value: Any, k: int) -> Any:
+    leaves = _leaves(value)
+    x = leaves[k] if k < len(leaves) else None
+    return x if is_object(x) and not is_spoiled(x) else None
+
+
+def begin_turn(region: Region, opened: Opened) -> Turn | None:
+    """Note what is there when a turn begins."""
+    objects = region.mode.objects
+    if objects is None:
+        return None
+    names = [*variables_of(opened.scope).values(), *region.heads.values()]
+    for _, held in opened.snapshot.containers:
+        names += held.values() if type(held) is dict else held
+    return objects.begin_turn(x for value in names for x in _leaves(value))
+
+
+def arguments(region: Region, block: Block) -> None:
+    region.object_arguments = {key: block.add_arg(python_type("py_int")) for key in region.objects}
+
+
+def bind_heads(region: Region) -> None:
+    """What names stand for at the start of a turn has the numbers that are carried."""
+    for name, numbers in _by_name(region.object_arguments).items():
+        if name in region.heads or (name in region.info.head and name not in region.names):
+            region.heads[name] = _renewed(region, name, region.get(name), numbers)
+
+
+def compare(region: Region, scope: Scope) -> bool:
+    """Whether all objects that a turn leaves are those that are carried; else they are from here on."""
+    if region.mode.objects is None:
+        return True
+    known = len(region.objects)
+    for name in dict.fromkeys((*region.info.head, *region.info.after)):
+        for k, x in enumerate(_leaves(scope.get(name)) if name != region.own_flag else ()):
+            if is_object(x) and (name, k) not in region.objects:
+                before = _leaf(region.before.get(name), k)
+                if before is None or object_of(before) is not object_of(x):
+                    region.objects[name, k] = None
+    return len(region.objects) == known
+
+
+def inits(region: Region) -> list[Value]:
+    """The numbers before the loop, emitted at the builder's place."""
+    objects = region.mode.objects
+    if objects is None:
+        return []
+    return [objects.number(_leaf(region.before.get(name), k)) for name, k in region.objects]
+
+
+def ends(region: Region, scope: Scope) -> list[Value]:
+    """The numbers at the end of a turn, emitted at the builder's place."""
+    objects = region.mode.objects
+    if objects is None:
+        return []
+    found: list[Value] = []
+    for (name, k), argument in region.object_arguments.items():
+        x = None if region.failure is not None else _leaf(scope.get(name), k)
+        found.append(argument if x is None else objects.number(x, *([region.this_turn] if region.this_turn else [])))
+    return found
+
+
+def deliver(region: Region, bound: dict[str, Any], results: Sequence[Value]) -> None:
+    """Behind the loop names stand for objects with the numbers that it leaves."""
+    for name, numbers in _by_name(dict(zip(region.objects, results, strict=True))).items():
+        if name in bound:
+            bound[name] = _renewed(region, name, bound[name], numbers)
+
+
+def _by_name(values: dict[tuple[str, int], Value]) -> dict[str, dict[int, Value]]:
+    found: dict[str, dict[int, Value]] = {}
+    for (name, k), value in values.items():
+        found.setdefault(name, {})[k] = value
+    return found
+
+
+def _renewed(region: Region, name: str, value: Any, numbers: dict[int, Value]) -> Any:
+    """A value whose arrays are objects with these numbers."""
+    objects = region.mode.objects
+    assert objects is not None
+    if type(value) is Maybe:
+        return Maybe(value.name, _renewed(region, name, value.value, numbers), value.flag)
+    leaves, tree = parts_of(value)
+    if type(value) is OneOf or (tree is not None and name not in region.names):  # a container stays the one it is
+        return value
+    made = [_named(objects, x, numbers[k]) if k in numbers and is_object(x) else x for k, x in enumerate(leaves)]
+    return made[0] if tree is None else unflatten(tree, made)
+
+
+def _named(objects: Objects, x: Any, number: Value) -> Any:
+    if object_of(x) is x:
+        x = note(objects.mode, remade(x, x._storage), None)
+    objects.name(x, number)
+    return x
