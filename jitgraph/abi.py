@@ -169,7 +169,7 @@ class Interface:
         Raises:
             KeyError, TypeError, ValueError: something else was written there.
         """
-        return Interface(
+        found = Interface(
             int(plain["arguments"]),
             tuple(int(slot) for slot in plain["arrays"]),
             tuple((int(slot), str(name)) for slot, name in plain["scalars"]),
@@ -187,3 +187,6 @@ class Interface:
             },
             {int(site): tuple((int(k), int(axis)) for k, axis in sizes) for site, sizes in plain["sizes"].items()},
         )
+        if found.to_plain() != plain:
+            raise ValueError("the interface is written in another way")
+        return found

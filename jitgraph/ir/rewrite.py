@@ -268,3 +268,20 @@ def constant_number(value: Value) -> Any:
 
 
 _SPREADS = frozenset(["full", "view", "as_kind", "copy", "reshape"])
+
+
+def constant_of(value: Any) -> Any:
+    """The number behind a constant scalar value; None if it is not one."""
+    producer = value.producer
+    if producer is None or producer.defn.name != "constant" or value.type.shape:
+        return None
+    known = producer.attrs["value"]
+    return known[()] if isinstance(known, np.ndarray) else known
+
+
+def constant_array(value: Value) -> np.ndarray | None:
+    """The elements of a constant array; None if `value` is not one."""
+    producer = value.producer
+    if producer is None or producer.defn.name != "constant":
+        return None
+    return np.asarray(producer.attrs["value"])

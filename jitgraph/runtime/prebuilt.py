@@ -25,7 +25,7 @@ def linked(
     passes: Sequence[str] = (),
     opt: int = 2,
 ) -> dict[str, int]:
-    """Addresses of functions of `text_of(triple)`, for ever, without instructions that some CPU of this architecture lacks.
+    """Addresses, for ever, of functions of `text_of(triple)`, compiled without instructions that some CPUs lack.
 
     Args:
         name: what the disk cache lists it as.

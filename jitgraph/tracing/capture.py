@@ -43,10 +43,10 @@ from jitgraph.tracing.leaves import (
     leaf_type,
     type_of_leaf,
 )
+from jitgraph.tracing.objects import Objects
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.regions import is_the_users, leak, message_of, sweep, unmade
 from jitgraph.tracing.reruns import settle_reruns
-from jitgraph.tracing.objects import Objects
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer

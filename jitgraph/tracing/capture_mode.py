@@ -14,8 +14,9 @@ from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, DimLike, symbol, symbols
 from jitgraph.ir.graph import Block, Site, Symbol, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import PYTHON_KINDS, IndexMap
-from jitgraph.modes import TraceMode, constant_of
+from jitgraph.modes import TraceMode
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor, wrap
 from jitgraph.tracing import floating, host

@@ -30,6 +30,7 @@ from jitgraph.tracing.merging import (
     carried_type,
     convert,
     describe,
+    exact_types,
     inner_symbols,
     is_option,
     is_returned,
@@ -292,13 +293,18 @@ class Region:
         """The structure of a scalar of one type before a loop and of another behind a turn, if some type holds both."""
         t = types[0]
         have = None if is_spoiled(before) or not is_value(before) else carried_type(before)
-        joined = None if t is None or have is None or len(types) > 1 else join_kinds(have, t)
-        if t is None or have is None or joined is None:
+        if t is None or have is None or len(types) > 1:
             return None, types
+        pair = exact_types(self.mode, before)
+        pair = pair if t in pair else [*pair, t]
+        joined = join_kinds(*pair) if len(pair) == 2 else None
+        if joined is None or not _holds(joined, t):
+            return None, types
+        checked = type(before) is Tensor and have.kind == "py_int"  # by `_inits`
         known = type(before) is not Tensor and is_exact(self.mode, before, have, joined)
-        if not _holds(joined, t) or not (known or _holds(joined, have)):
+        if have != joined and not (known or checked or _holds(joined, have)):
             return None, types
-        return flatten(Boxed(0, True, have, t))[1], [joined, python_type("py_bool")]
+        return flatten(Boxed(0, True, *pair))[1], [joined, python_type("py_bool")]
 
     def _arguments(self, block: Block, *, bind: bool) -> None:
         """Block arguments for all that is carried; names and storages are bound to them."""
@@ -960,7 +966,7 @@ class Region:
         for name in self.info.after:
             if name not in bound:
                 bound[name] = self._left_behind(name, scope.get(name))
-        self._note_objects(bound, objects)
+        carried_objects.deliver(self, bound, objects)
         self.results = bound
         self._bind_cells()
 
@@ -970,15 +976,6 @@ class Region:
             set_version(storage, value)
         self.results = {n: self.before.get(n) for n in dict.fromkeys((*self.names, *self.info.after))}
         self._bind_cells()
-
-    def _note_objects(self, bound: dict[str, Any], numbers: Sequence[Value]) -> None:
-        """Arrays that turns bind to a name may be the object that another name stands for: see `objects`."""
-        carried_objects.deliver(self, bound, numbers)
-        for name, value in bound.items():
-            before = self.before.get(name)
-            for x in parts_of(value.value if type(value) is Maybe else value)[0]:
-                if is_array(x) and x is not before and id(x) not in self.mode.either:
-                    note(self.mode, x, None)
 
     def _is_kept(self, carried: Carried, end: Any) -> bool:
         """Whether a turn leaves a name bound to the array that it found, unwritten."""

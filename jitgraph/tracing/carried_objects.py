@@ -94,10 +94,18 @@ def ends(region: Region, scope: Scope) -> list[Value]:
 
 
 def deliver(region: Region, bound: dict[str, Any], results: Sequence[Value]) -> None:
-    """Behind the loop names stand for objects with the numbers that it leaves."""
+    """Behind the loop names stand for objects with the numbers that it leaves.
+
+    Without numbers, arrays that turns bind to a name are noted: they may be what another name stands for.
+    """
     for name, numbers in _by_name(dict(zip(region.objects, results, strict=True))).items():
         if name in bound:
             bound[name] = _renewed(region, name, bound[name], numbers)
+    for name, value in bound.items():
+        before = region.before.get(name)
+        for x in _leaves(value):
+            if is_object(x) and x is not before and id(x) not in region.mode.either:
+                note(region.mode, x, None)
 
 
 def _by_name(values: dict[tuple[str, int], Value]) -> dict[str, dict[int, Value]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitgraph.ir.graph import Op, Value
-from jitgraph.modes import constant_of
+from jitgraph.ir.rewrite import constant_of
 
 
 def implied(test: Value, truth: bool) -> dict[Value, bool]:

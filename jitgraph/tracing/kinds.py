@@ -17,8 +17,8 @@ from jitgraph import pytree
 from jitgraph.ir.builder import constant_type
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import TensorType, python_type, scalar_type
-from jitgraph.modes import constant_of
 from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.xp.operators import ZERO_MESSAGES
@@ -224,11 +224,16 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
             if len(kinds) == 1 and kinds == {other}:  # both become what the other operand is
                 found[k] = as_type(mode, x, scalar_type(other))
                 continue
-        elif name in _TESTS or _computes_alike(mode, name, tag, x.type):
+        elif (name in _TESTS and not _is_unordered(name, tag)) or _computes_alike(mode, name, tag, x.type):
             continue
         why = "the kind of a scalar that is a Python number on one path and NumPy's on the other"
         found[k] = settle(mode, x, tag, why)
     return found
+
+
+def _is_unordered(name: str, tag: Tag) -> bool:
+    """Whether a comparison is refused for one of the types, and not for the other."""
+    return name in ("lt", "le", "gt", "ge") and (tag.yes.dtype.kind == "c") != (tag.no.dtype.kind == "c")
 
 
 def has_tags(mode: Any, f: Any, values: Iterable[Any]) -> bool:

@@ -16,9 +16,9 @@ from jitgraph.ir.builder import Undecided, constant_type
 from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.transform import bound_symbols, dims_of_attr
 from jitgraph.ir.types import IndexMap, Kind, TensorType, c_layout, python_type, same_layout, scalar_type
-from jitgraph.modes import constant_of
 from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
 from jitgraph.tracing.choices import Choice

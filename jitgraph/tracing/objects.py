@@ -3,7 +3,7 @@
 Two names are one array in Python on one path, and two on another: `w = v` behind a test, `v = x[1:]` anew in each turn.
 Where a function returns both, or `is` asks, the trace begins anew with `Restart(objects=True)`, and its arrays have
 numbers. One that nothing merged has a number of its own: an offset, and the count of the turn that made it. A merged
-one has that of the side that ran; loops carry those of their names (`carried_objects.py`). Equal numbers are one object.
+one has that of the side that ran; loops carry those of their names (`carried_objects.py`). Equal numbers: one object.
 
 What is not seen here (an array that only a caller's variable holds) has a number of its own, and is no other object.
 """

@@ -18,7 +18,7 @@ from jitgraph.errors import JitgraphError, TraceError
 from jitgraph.errors import describe as describe_error
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.modes import constant_of
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.tracing import control_flow
 from jitgraph.tracing.merging import describe, is_value
@@ -111,7 +111,8 @@ def _ask_numpy(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any
             warnings.simplefilter("ignore")
             f(*map(sample, args), **{k: sample(v) for k, v in kwargs.items()})
     except (TypeError, AttributeError) as error:
-        raise (TypeError if isinstance(error, TypeError) else AttributeError)(str(error)) from None
+        kind = next(k for k in type(error).__mro__ if k.__module__ != "numpy._core._exceptions")
+        raise kind(str(error)) from None
     except Exception:  # noqa: BLE001, S110  # of sizes, which are not the call's
         pass
 

@@ -33,7 +33,7 @@ from jitgraph.ir.graph import Graph, Guard, Result, Site, Symbol
 from jitgraph.ir.types import AxisMap, IndexMap, Layout
 from jitgraph.pytree import TreeDef
 from jitgraph.source import SourceLoc
-from jitgraph.tracing import hidden
+from jitgraph.tracing import forms, hidden
 from jitgraph.tracing.hidden import MISSING, Call
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.trace import Trace
@@ -81,6 +81,8 @@ class Written(NamedTuple):
 _FIELDS: Final = (
     "arg_leaves", "arg_names", "leaf_values", "out_tree", "hidden", "guards_python", "writes", "also_arguments",
 )  # fmt: skip
+#: The forms of `Written.graph`.
+_GRAPH: Final = ("str", "list[Symbol]", "list[Guard]", "list[Site]", "list[Result]", "list[str]")
 
 
 def write(fn: Any, trace: Trace) -> Written:
@@ -355,6 +357,7 @@ def read(fn: FunctionType, written: Sequence[Any], known: dict[str, Any], call: 
 
     Raises:
         Elsewhere: something is not as it was.
+        ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError: it is no such data.
     """
     data = Written(*written)
     if is_marked(fn):
@@ -370,12 +373,15 @@ def read(fn: FunctionType, written: Sequence[Any], known: dict[str, Any], call: 
         if vars(owner).get("__builtins__", builtins) not in (builtins, vars(builtins)):
             raise Elsewhere("builtins of its own")
     get = _Reader(fn, call).get
-    name, symbols, guards, sites, results, hidden_names = data.graph
-    graph = Graph(name)
-    graph.symbols = {s.name: s for s in get(symbols)}
-    graph.guards, graph.sites, graph.results, graph.hidden = (get(x) for x in (guards, sites, results, hidden_names))
-    fields = {name: get(x) for name, x in zip(_FIELDS, data.trace, strict=True)}
-    return Trace(graph=graph, replays=[], **known, **fields)
+    parts = [get(x) for x in data.graph]
+    for part, form in zip(parts, _GRAPH, strict=True):
+        forms.check(part, form)
+    graph = Graph(parts[0])
+    graph.symbols = {s.name: s for s in parts[1]}
+    graph.guards, graph.sites, graph.results, graph.hidden = parts[2:]
+    values = [get(x) for x in data.trace]
+    forms.check_fields(Trace, values, _FIELDS)
+    return Trace(graph=graph, replays=[], **known, **dict(zip(_FIELDS, values, strict=True)))
 
 
 def _found(owner: ModuleType, name: str) -> Any:
@@ -411,6 +417,19 @@ class _Reader:
     def _class(self, x: Any) -> Any:
         return next(c for c in (*_NODES, *_PLAIN) if c is not None and c.__name__ == x[1])
 
+    def _dim(self, x: Any) -> dims.Dim:
+        terms = tuple([(tuple([self.get(a) for a in atoms]), factor) for atoms, factor in x[1:]])
+        for atoms, factor in terms:
+            forms.check(atoms, "Monomial")
+            forms.check(factor, "int")
+        return dims.Dim(terms)
+
+    def _atom(self, x: Any) -> dims.Atom:
+        args = tuple([self.get(a) for a in x[2:]])
+        forms.check(args, "tuple[str, ...]" if x[1] == "sym" else "tuple[DimLike, ...]")
+        forms.check(x[1], "str")
+        return dims.Atom(x[1], args)
+
     def _tree(self, x: Any) -> TreeDef:
         return TreeDef(_NODES[x[1]], self.get(x[2]), tuple([self._tree(c) for c in x[3:]]))
 
@@ -425,6 +444,7 @@ class _Reader:
             fields = [(self.fn.__closure__ or ())[fields[0]], fields[1]]
         else:
             fields = [self.get(f) for f in fields]
+        forms.check_fields(kind, fields)
         return kind(*fields)
 
     def _namespace(self, name: str) -> dict[str, Any]:
@@ -495,8 +515,8 @@ _READERS: Final[dict[str, Callable[[_Reader, Any], Any]]] = {
     "dict": lambda r, x: {r.get(k): r.get(v) for k, v in x[1:]},
     "dtype": lambda r, x: np.dtype(x[1]),
     "scalar": _Reader._scalar,
-    "dim": lambda r, x: dims.Dim(tuple([(tuple([r.get(a) for a in atoms]), factor) for atoms, factor in x[1:]])),
-    "atom": lambda r, x: dims.Atom(x[1], tuple([r.get(a) for a in x[2:]])),
+    "dim": _Reader._dim,
+    "atom": _Reader._atom,
     "tree": _Reader._tree,
     "class": _Reader._class,
     "record": _Reader._record,

@@ -17,7 +17,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
-from jitgraph.modes import constant_of
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.records import dataclass, field
 from jitgraph.tensor import Storage, Tensor, lift
 from jitgraph.tracing.capture_mode import CaptureMode, user_frame

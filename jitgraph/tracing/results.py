@@ -14,9 +14,9 @@ import numpy as np
 from jitgraph.ir.dims import Dim, DimLike, symbols
 from jitgraph.ir.graph import Graph, Result, Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.transform import bound_symbols
 from jitgraph.ir.types import IndexMap
-from jitgraph.modes import constant_of
 from jitgraph.tensor import Storage, Tensor, is_writable, make, read, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.globals import TraceGlobals

@@ -15,7 +15,8 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Shape
-from jitgraph.modes import TraceMode, array_shape_text, shape_text
+from jitgraph.modes import TraceMode
+from jitgraph.sizes import array_shape_text, shape_text
 from jitgraph.tensor import (
     EAGER,
     Mode,
@@ -31,7 +32,7 @@ from jitgraph.tensor import (
     wrap,
 )
 from jitgraph.xp.flat import FlatIter
-from jitgraph.xp.ufunc_loops import first_refusal
+from jitgraph.xp.ufunc_loops import first_refusal, raise_mask
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -191,9 +192,8 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
                 require_output(kwargs.get("out"))
                 return body(*args, **kwargs)
             except errors.JitgraphError as error:
-                if isinstance(error, errors.ShapeError) and isinstance(original, np.ufunc):
-                    error = first_refusal(original, args, kwargs, error)
-                raise (mode.located(error) if isinstance(mode, TraceMode) else error) from None
+                first = first_refusal(original, args, kwargs, error)
+                raise (mode.located(first) if isinstance(mode, TraceMode) else first) from None
             except Undecided as unknown:
                 tracing = mode if isinstance(mode, TraceMode) else current_mode()
                 assert isinstance(tracing, TraceMode)
@@ -591,9 +591,7 @@ def mask_of(where: Any, mode: Mode) -> Tensor:
     mask = tensor(where, mode)
     if mask.type.dtype.kind != "b":
         if type(where) is Tensor or isinstance(where, np.ndarray):
-            raise errors.DTypeError(
-                f"Cannot cast array data from dtype('{mask.type.dtype}') to dtype('bool') according to the rule 'safe'"
-            )
+            raise_mask(mask.type.dtype)
         mask = tensor(EXPORTS["not_equal"](mask, 0), mode)
     return mask
 

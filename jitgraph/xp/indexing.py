@@ -11,9 +11,11 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
+from jitgraph.ir.rewrite import constant_array
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, elementwise_layout
-from jitgraph.modes import TraceMode, array_shape_text, constant_array
+from jitgraph.modes import TraceMode
 from jitgraph.records import dataclass
+from jitgraph.sizes import array_shape_text
 from jitgraph.tensor import (
     EAGER,
     Mode,

@@ -16,8 +16,9 @@ from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
 from jitgraph.ir.graph import Value
+from jitgraph.ir.rewrite import constant_array, constant_of
 from jitgraph.ir.types import Shape
-from jitgraph.modes import TraceMode, constant_array, constant_of
+from jitgraph.modes import TraceMode
 from jitgraph.tensor import (
     Mode,
     Tensor,

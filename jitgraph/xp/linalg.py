@@ -8,7 +8,8 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.dims import DimLike
-from jitgraph.modes import TraceMode, shape_text
+from jitgraph.modes import TraceMode
+from jitgraph.sizes import shape_text
 from jitgraph.tensor import EAGER, Mode, Tensor, apply, read, wrap
 from jitgraph.xp.complexes import conjugate_of, is_complex, real_of
 from jitgraph.xp.core import (
@@ -123,6 +124,10 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         return deliver(_times_number(x, y), out)
     if x.type.ndim <= 2 and y.type.ndim <= 2 and not _is_complex_outer(x, y):
         made = _single(x, y) if _are_single(x, y) else product_of(*_for_blas(x, y), "dot")
+        if type(out) is Tensor and out.type.dtype != made.type.dtype:
+            raise errors.ShapeError(
+                "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
+            )
         return made if deliver(made, out) is made or not made.type.shape else out
     return deliver(_dot_of_many(x, y, "dot"), out)
 

@@ -45,7 +45,6 @@ from jitgraph.xp.core import (
     R,
     array_tensor,
     call_numpy,
-    deliver,
     fit,
     mode_in,
     rewrap,
@@ -267,7 +266,7 @@ def choose(x: Tensor, *choices: Any, out: Any = None, mode: str = "raise") -> An
 
 
 def compress(x: Tensor, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    return deliver(selecting.compress(condition, x, axis), out)
+    return selecting.compress(condition, x, axis, out)
 
 
 def put(x: Tensor, indices: Any, values: Any, mode: str = "raise") -> None:

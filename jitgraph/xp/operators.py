@@ -19,8 +19,9 @@ from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
 from jitgraph.ir.graph import Value
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import TensorType
-from jitgraph.modes import TraceMode, constant_of
+from jitgraph.modes import TraceMode
 from jitgraph.ops.families import dtype_code, loop_dtypes
 from jitgraph.tensor import (
     EAGER,
@@ -53,6 +54,7 @@ from jitgraph.xp.core import (
     tensor,
     translate,
 )
+from jitgraph.xp.ufunc_loops import first_refusal
 
 #: Python operator to the operator record.
 RECORDS: dict[str, str] = {
@@ -64,6 +66,12 @@ _SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
     "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
     "gt": ">", "ge": ">=",
+}  # fmt: skip
+#: The ufuncs of those that may be in place.
+_UFUNCS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "pow": np.power, "matmul": np.matmul, "and_": np.bitwise_and, "or_": np.bitwise_or,
+    "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift,
 }  # fmt: skip
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 #: Records that compute scalars of these kinds in another way than NumPy's loops, which a call of the ufunc runs.
@@ -565,9 +573,36 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
     if x.type.kind != "array":
         return binary(name, x, other)
     require_output(x)
+    if name == "matmul":
+        _check_ranks(x, other)
+    try:
+        _write_over(name, x, other)
+    except errors.ShapeError as error:
+        first = first_refusal(_UFUNCS[name], (x, other), {"out": x}, error)
+        raise (mode.located(first) if isinstance(mode, TraceMode) else first) from None
+    return x
+
+
+def _check_ranks(x: Tensor, other: Any) -> None:
+    """`x @= other` is of a matrix on the right.
+
+    Raises:
+        ShapeError: as NumPy.
+    """
+    ranks = x.type.ndim, other.type.ndim if type(other) is Tensor else np.ndim(other)
+    if 0 in ranks or ranks[1] == 1:
+        raise errors.ShapeError(
+            "inplace matrix multiplication requires the first operand to have at least one and the second at least "
+            "two dimensions."
+        )
+
+
+def _write_over(name: str, x: Tensor, other: Any) -> None:
+    """`x += other` of an array."""
+    mode = x._storage.mode
     if name == "pow" and x.type.layout.negative:
-        in_place(name, *_forwards(x, other))
-        return x
+        _write_over(name, *_forwards(x, other))
+        return
     result = _single_in_place(name, x, other)
     if result is None:
         result = binary(name, x, other)
@@ -580,7 +615,6 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
             )
         )
     assign(x, result, "same_kind")
-    return x
 
 
 def _forwards(x: Tensor, other: Any) -> tuple[Tensor, Any]:

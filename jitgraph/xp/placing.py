@@ -306,7 +306,7 @@ def stretched_mask(mode: Mode, mask: Tensor, shape: Shape, message: str) -> Tens
     try:
         return stretched(mask, shape)
     except errors.ShapeError:
-        from jitgraph.modes import shape_text
+        from jitgraph.sizes import shape_text
 
         raise errors.ShapeError(f"{message} {shape_text(own)} into shape {shape_text(shape)}") from None
 

@@ -368,15 +368,26 @@ def _position(record: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         k = axis_of(axis, ndim, record)
         require_elements(x, (k,), record)
         result = apply(R(record), x, axis=k, keepdims=keep)
+    return deliver_copied(result, out, f"output array does not match result of np.{record}.")
+
+
+def deliver_copied(result: Tensor, out: Any, message: str) -> Any:
+    """A result that NumPy computes in a copy of `out`, in its own dtype, and copies back.
+
+    Raises:
+        ShapeError: `out` has another shape.
+        DTypeError: no safe cast makes the copy.
+    """
     target = target_of(out)
-    if target is not None:
-        require_shape(target, result, f"output array does not match result of np.{record}.")
-        have = target.type.dtype
-        if not np.can_cast(have, np.intp, "safe"):
-            raise errors.DTypeError(
-                f"Cannot cast array data from dtype('{have}') to dtype('int64') according to the rule 'safe'"
-            )
-    return deliver(result, out)
+    if target is None:
+        return deliver(result, out)
+    require_shape(target, result, message)
+    have, dtype = target.type.dtype, result.type.dtype
+    if not np.can_cast(have, dtype, "safe"):
+        raise errors.DTypeError(
+            f"Cannot cast array data from dtype('{have}') to dtype('{dtype}') according to the rule 'safe'"
+        )
+    return deliver(result, out, "unsafe")
 
 
 def require_shape(target: Tensor, result: Tensor, message: str) -> None:

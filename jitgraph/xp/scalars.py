@@ -16,7 +16,8 @@ from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
 from jitgraph.ir.graph import Value
-from jitgraph.modes import TraceMode, constant_of
+from jitgraph.ir.rewrite import constant_of
+from jitgraph.modes import TraceMode
 from jitgraph.tensor import Ratio, Tensor, dim_tensor, lift, read, wrap
 from jitgraph.xp import complexes
 from jitgraph.xp.core import NUMPY_TABLE, R, as_kind, cast, mode_in, tensor
@@ -502,9 +503,11 @@ def round_(mode: TraceMode, number: Any, ndigits: Any = None) -> Any:
         if ndigits is None:
             return _to_integer(mode, number, "rint")
         mode.fail("round() of a traced Python float to decimals", "use np.round, which rounds as NumPy does.")
-    if ndigits is None and not t.shape:
+    if t.kind == "array":
+        raise errors.DTypeError("type numpy.ndarray doesn't define __round__ method")
+    if ndigits is None:
         return _to_integer(mode, number, "rint")
-    return NUMPY_TABLE[np.round](number, 0 if ndigits is None else ndigits)
+    return NUMPY_TABLE[np.round](number, ndigits)
 
 
 @standin(builtins.pow, BUILTIN_TABLE)

@@ -30,6 +30,7 @@ from jitgraph.xp.core import (
 )
 from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, is_empty, true_positions
 from jitgraph.xp.placing import no_elements, positions, write_flat
+from jitgraph.xp.reductions import deliver_copied
 from jitgraph.xp.shape import along, broadcast_to, ravel, reshape_to, transpose
 from jitgraph.xp.writes import setitem
 
@@ -80,7 +81,10 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     checked = by_mode(m, index, size, k, mode)
     if checked.type.ndim == 0 and m.name == "trace":
         checked = as_kind(checked, "np_scalar")
-    return deliver(apply(R("take"), x, checked, axis=k), out)
+    return deliver_copied(apply(R("take"), x, checked, axis=k), out, _OTHER_SHAPE)
+
+
+_OTHER_SHAPE = "output array does not match result of ndarray.take"
 
 
 _NOTHING_TO_TAKE = "cannot do a non-empty take from an empty axes."
@@ -286,7 +290,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     chosen = tensor(EXPORTS["not_equal"](array_tensor(condition, mode), 0), mode)
     if chosen.type.ndim != 1:
         raise errors.ShapeError("condition must be a 1-d array")
-    return deliver(_compressed(mode, x, chosen, k), out)
+    return deliver_copied(_compressed(mode, x, chosen, k), out, _OTHER_SHAPE)
 
 
 def _compressed(mode: Mode, x: Tensor, chosen: Tensor, axis: int) -> Tensor:

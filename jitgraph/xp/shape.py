@@ -12,8 +12,10 @@ from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_max, dim_min, floordiv, mod, ne1
 from jitgraph.ir.reshapes import reshape_view_layout
+from jitgraph.ir.rewrite import constant_array
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
-from jitgraph.modes import TraceMode, constant_array, shape_text
+from jitgraph.modes import TraceMode
+from jitgraph.sizes import shape_text
 from jitgraph.tensor import (
     EAGER,
     Mode,

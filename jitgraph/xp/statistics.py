@@ -10,7 +10,8 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.dims import DimLike
-from jitgraph.modes import TraceMode, shape_text
+from jitgraph.modes import TraceMode
+from jitgraph.sizes import shape_text
 from jitgraph.tensor import Tensor, apply, dim_tensor, lift
 from jitgraph.xp.accumulate import cumprod, cumsum
 from jitgraph.xp.complexes import conjugate_of, imag_of, real_of

@@ -11,9 +11,10 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Value
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.storage import disjoint
 from jitgraph.ir.types import IndexMap
-from jitgraph.modes import TraceMode, constant_of
+from jitgraph.modes import TraceMode
 from jitgraph.tensor import Mode, Tensor, plain, read
 from jitgraph.xp.core import R, cast, literal, mode_in, tensor
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from jitgraph.tensor import Tensor
 
 #: Python numbers that are weak.
 _WEAK = {"py_int": int, "py_float": float, "py_complex": complex}
+_KNOWN = (Tensor, np.ndarray, np.generic, int, float, complex)
 
 
 def signature_of(ufunc: np.ufunc, kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -58,13 +59,27 @@ def _code(x: Any) -> Any:
     return type(x) if type(x) in (int, float, complex) else np.asarray(x).dtype
 
 
+def raise_mask(dtype: np.dtype) -> NoReturn:
+    """A `where=` that is no mask."""
+    what = f"Cannot cast array data from dtype('{dtype}') to dtype('bool')"
+    raise errors.DTypeError(f"{what} according to the rule 'safe'")
+
+
 def first_refusal(
-    ufunc: np.ufunc, operands: Sequence[Any], kwargs: Mapping[str, Any], error: errors.ShapeError
-) -> errors.ShapeError | errors.DTypeError:
-    """The error of a call whose shapes are refused: NumPy looks at dtypes first, that of `out` among them."""
+    function: Callable[..., Any], operands: Sequence[Any], kwargs: Mapping[str, Any], error: errors.JitgraphError
+) -> errors.JitgraphError:
+    """The error of a call that is refused for `error`: a ufunc looks at dtypes, that of `out` too, before shapes."""
+    if not isinstance(error, errors.ShapeError) or not isinstance(function, np.ufunc):
+        return error
+    if not all(isinstance(x, _KNOWN) for x in operands[: function.nin]):
+        return error  # a list, say
+    ufunc = function
     given = kwargs.get("out")
     outs = operands[ufunc.nin :] or (given if isinstance(given, tuple) else (given,))
+    where = kwargs.get("where", True)
     try:
+        if type(where) is Tensor and where.type.dtype.kind != "b":
+            raise_mask(where.type.dtype)
         loop_of(ufunc, operands[: ufunc.nin], outs, signature_of(ufunc, kwargs), kwargs.get("casting", "same_kind"))
     except errors.DTypeError as first:
         return first

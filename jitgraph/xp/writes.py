@@ -12,7 +12,8 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Value
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
-from jitgraph.modes import TraceMode, array_shape_text
+from jitgraph.modes import TraceMode
+from jitgraph.sizes import array_shape_text
 from jitgraph.tensor import (
     EAGER,
     Mode,

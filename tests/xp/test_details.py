@@ -299,7 +299,8 @@ def test_orders_of_complex_scalars(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4", "u1", "?", "c8"])
 def test_round_works_in_its_out(dtype: str) -> None:
     """Its steps round to the dtype of `out`, which may have more axes but not more elements."""
-    x = np.array([1.26, -38.55, 0.449, 250.5, 2.5, 13.49]).astype(dtype)
+    x = np.array([1.26, -38.55, 0.449, 250.5, 2.5, 13.49])
+    x = abs(x).astype(dtype) if dtype == "u1" else x.astype(dtype)
     for out_dtype, decimals, shape in itertools.product(
         ["f2", "f8", "i4", "c16"], [-1, 0, 1, 3], [(6,), (1, 6), (2, 6), (7,)]
     ):
@@ -309,7 +310,8 @@ def test_round_works_in_its_out(dtype: str) -> None:
 
         expected, found = np.zeros(shape, out_dtype), np.zeros(shape, out_dtype)
         try:
-            rounded(x, expected)
+            with np.errstate(all="ignore"):
+                rounded(x, expected)
         except (TypeError, ValueError) as e:
             with pytest.raises(TypeError if isinstance(e, TypeError) else ValueError):
                 jg.jit(rounded)(x, found)
