@@ -275,7 +275,7 @@ class Dispatcher:
             made = Specialisation(captured, key[1])
             made.times_ms = {"trace": traced, **made.compiled.times_ms}
         except errors.TraceError as e:
-            if self.options.fallback != "eager":
+            if self.options.fallback != "eager" and not isinstance(e, errors.LeftToPython):
                 raise
             warnings.warn(f"{self.name} runs in plain Python: {e}", UserWarning, stacklevel=5)
             return Plain(str(e), path)

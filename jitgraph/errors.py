@@ -2,6 +2,7 @@
 
 JitgraphError
 ├── TraceError (TypeError)          what cannot be captured, with the user's line and a remedy
+│   └── LeftToPython                what only Python can do with data (keys, texts, lists that grow): its calls run there
 ├── ShapeError (ValueError)         shapes that do not fit
 ├── DTypeError (TypeError)          dtypes that do not fit
 ├── StateTypeError (TypeError)      what a loop carries changes its type, or branches answer different types
@@ -34,6 +35,13 @@ class JitgraphError(Exception):
 
 class TraceError(JitgraphError, TypeError):
     """The function does something that cannot be captured in a graph."""
+
+
+class LeftToPython(TraceError):  # noqa: N818  # a refusal like others, but where calls are made
+    """What only Python can do with data: a key, a text, a list that grows in a loop of the data's. Calls run in Python.
+
+    Raised where a function is only traced (`lower`, `explain`, gradients).
+    """
 
 
 class ShapeError(JitgraphError, ValueError):

@@ -378,7 +378,7 @@ class TraceMode(Sizes):
         for name in symbols(dim):
             s = self.builder.graph.symbols[name]
             if s.origin != "arg" or s.hint is None:
-                self.fail(
+                self.leave(
                     f"Python needs the value of the size {dim} ({wanted}), known only when the compiled code runs",
                     "use it in NumPy expressions, or mark the argument it comes from as static.",
                 )
@@ -396,7 +396,7 @@ class TraceMode(Sizes):
         what, remedy = _WANTED.get(
             wanted, (f"Python needs the value of a traced {x.type} ({wanted})", "compute with it in NumPy.")
         )
-        self.fail(what.format(type=x.type), remedy)
+        (self.leave if wanted in _LEFT else self.fail)(what.format(type=x.type), remedy)
 
     def unsupported(
         self,
@@ -415,6 +415,10 @@ class TraceMode(Sizes):
 
     def fail(self, what: str, remedy: str = "") -> NoReturn:
         raise errors.TraceError(errors.describe(what, self.locate(), remedy=remedy))
+
+    def leave(self, what: str, remedy: str = "") -> NoReturn:
+        """Only Python can do this: calls are made there."""
+        raise errors.LeftToPython(errors.describe(what, self.locate(), remedy=remedy))
 
     def located(self, error: errors.JitgraphError) -> errors.JitgraphError:
         """The same error with the user's place, if its text has none yet."""
@@ -455,6 +459,8 @@ def _units(old: Shape, new: Shape) -> IndexMap | None:
     return IndexMap(new, tuple(AxisMap(0) if d == 1 else AxisMap(0, 1, at.pop(0)) for d in old))
 
 
+#: What Python wants values for in ordinary programs: their calls are left to it.
+_LEFT = frozenset(("format", "hash", "index", "int", "float", "len"))
 _WANTED: dict[str, tuple[str, str]] = {
     "bool": (
         "Python needs the truth of a traced value ({type})",

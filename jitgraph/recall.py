@@ -31,6 +31,8 @@ from jitgraph.tracing.trace import Trace
 
 #: Entries of one key: traces that differ in what they looked at, or in how sizes compare.
 _VARIANTS = 4
+#: Header of an entry: what is under another one is not given to `marshal`, which trusts what it reads.
+_HEADER = {"trace": 1, "marshal": marshal.version}
 
 
 class Found(NamedTuple):
@@ -75,7 +77,7 @@ class Recall:
         made_of = self._parts()
         for variant in range(_VARIANTS):
             key = digest(f"{text}{variant}", made_of)
-            found, _ = disk.use(key, self.name, lambda entry: Found(self._read(entry.code, call_key, leaves, call)))
+            found, _ = disk.use(key, self.name, lambda entry: Found(self._read(entry, call_key, leaves, call)))
             if found is None:
                 return Found(None, key)
             if found.made is not None:
@@ -83,14 +85,17 @@ class Recall:
         return Found(None, key)
 
     def _read(
-        self, content: bytes, call_key: Sequence[Any], leaves: Sequence[Any], call: Call
+        self, entry: disk.Entry, call_key: Sequence[Any], leaves: Sequence[Any], call: Call
     ) -> Specialisation | None:
         """The specialisation of an entry; None if it does not serve the call.
 
         Raises:
             whatever comes of content of another form (see `disk.use`).
         """
-        written, exported, is_long, products, blas, interface, code = marshal.loads(content)  # noqa: S302  # checksummed
+        if entry.header != _HEADER:
+            raise ValueError(f"{entry.header} is no header of a trace")
+        content = marshal.loads(entry.code)  # noqa: S302  # checksummed
+        written, exported, is_long, products, blas, interface, code = content
         tree, keys, aliases = call_key[:3]
         try:
             trace = portable.read(self.fn, written, {"in_tree": tree, "keys": keys, "aliases": aliases}, call)
@@ -120,7 +125,7 @@ class Recall:
             content = marshal.dumps((tuple(written), made.exported, made.is_long, products, blas, interface, code))
         except (portable.Refused, RecursionError, ValueError):  # ValueError: too deep for marshal
             return
-        disk.store(key, self.name, disk.Entry({}, content, {"function": self.name, **self._parts()._asdict()}))
+        disk.store(key, self.name, disk.Entry(_HEADER, content, {"function": self.name, **self._parts()._asdict()}))
 
     def _text(self, call_key: Sequence[Any]) -> str | None:
         """What a trace depends on, beside versions and the CPU; None where there is to be no entry."""

@@ -69,6 +69,12 @@ def lower(graph: Graph, optimise: Callable[[Program, Facts], Program] | None = N
     return program
 
 
+def _is_handed_on(value: Value) -> bool:
+    """Whether a call of Python gets an array, or a view of it."""
+    users = value.users()
+    return any(op.name == "host_call" or (op.name == "view" and _is_handed_on(op.result)) for op in users)
+
+
 class Lowering:
     """State of lowering one graph.
 
@@ -144,7 +150,10 @@ class Lowering:
             return scalar
         name = self.unique(arg.name or f"a{slot}")
         names = [f"{name}.s{k}" for k in range(t.ndim)]
-        strides = layout_strides(t.shape, t.layout, t.dtype.itemsize, [symbol(s) for s in names])
+        given = [symbol(s) for s in names]
+        strides = layout_strides(t.shape, t.layout, t.dtype.itemsize, given)
+        if 1 in t.shape and _is_handed_on(arg):  # NumPy's loops look at strides of axes of size 1, too
+            strides = tuple([s if d == 1 else stride for d, s, stride in zip(t.shape, given, strides, strict=True)])
         buffer = Buffer(name, t.dtype, t.shape, strides)
         read = {s for d in strides for s in symbols(d)}
         self.entry_buffers.append(EntryBuffer(buffer, "arg", slot, tuple(s if s in read else "" for s in names)))

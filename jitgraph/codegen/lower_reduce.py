@@ -7,6 +7,8 @@ are computed in the body; reductions over one domain share it where their orders
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -20,9 +22,10 @@ from jitgraph.codegen.lower_short import is_short, short_test
 from jitgraph.codegen.lower_stretches import emit_stretches
 from jitgraph.codegen.lower_values import Index, Slot
 from jitgraph.codegen.lower_views import Memory, dense_strides
-from jitgraph.ir.dims import DimLike, symbol
+from jitgraph.ir.dims import DimLike, as_symbol, symbol
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.types import Shape, TensorType
 from jitgraph.ops.reduction_plan import ReductionPlan, reduction_plan
 from jitgraph.records import dataclass
 
@@ -31,6 +34,8 @@ Kind = Literal["sum", "prod", "max", "min", "any", "all"]
 LIGHT = 12
 #: Rows of fewer elements leave lanes idle: dear values are computed all together first, and added up from memory.
 SHORT_ROW = 16
+#: Axes of a nest whose sizes may turn out to be 1: each of them doubles its code.
+MOST_OPEN = 2
 _COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "any": "logical_or", "all": "logical_and"}
 
 
@@ -49,21 +54,48 @@ def computed_in(op: Op) -> np.dtype:
     return dtype
 
 
-def plan_of(op: Op) -> ReductionPlan:
+def plan_of(op: Op, domain: Shape | None = None) -> ReductionPlan:
+    """The plan of a reduction; `domain` may say that sizes are 1."""
     x, mask = op.operands[0].type, mask_of(op)
-    return reduction_plan(
-        x, op.attrs["axes"], kind_of(op), dtype=computed_in(op), mask=None if mask is None else mask.type
-    )
+    if domain is not None:
+        x = x.with_shape(domain, x.layout)
+        return _plan_of(op, x, None if mask is None else mask.type.with_shape(domain, mask.type.layout))
+    return _plan_of(op, x, None if mask is None else mask.type)
 
 
-def emit_reductions(group: Group, n: Nest) -> None:
-    """Emit the reductions of one nest (and the stores that joined it): one pass for those whose orders agree."""
+def _plan_of(op: Op, x: TensorType, mask: TensorType | None) -> ReductionPlan:
+    return reduction_plan(x, op.attrs["axes"], kind_of(op), dtype=computed_in(op), mask=mask)
+
+
+def emit_reductions(group: Group, n: Nest, settled: frozenset[int] = frozenset()) -> None:
+    """Emit the reductions of one nest (and the stores that joined it): one pass for those whose orders agree.
+
+    NumPy leaves axes of size 1 out. Where a size may turn out to be 1, and that would be another order, the nest is
+    there twice.
+
+    Args:
+        settled: the axes of which that is known here: those of size 1 are so in the nest's domain.
+    """
+    for axis in range(group.rows, len(n.domain)):
+        if axis in settled or _is_argument(group, n.domain[axis]) or not _shows(n, axis):
+            continue
+        single = _is_one(group, n.domain[axis])
+        settled |= {axis}
+        if single:
+            n = _with_one(n, axis)
+        elif single is None and len(settled) <= MOST_OPEN and all(_in_memory(group, r) for r in n.roots):
+            size, frame = n.domain[axis], group.frame
+            test = group.builder.cmp("eq", group.dim(size), Const(1, dtypes.I64))
+            then = _variant(group, partial(emit_reductions, group, _with_one(n, axis), settled))
+            otherwise = _variant(group, partial(emit_reductions, group, n, settled))
+            frame.body.append(If(test, then, otherwise))
+            return
     reduces = [r for r in n.roots if r.kind == "reduce"]
     stores = [r for r in n.roots if r.kind != "reduce"]
     plans = {}
     for r in reduces:
         assert r.op is not None
-        plans[r] = plan_of(r.op)
+        plans[r] = plan_of(r.op, r.domain)
     while reduces:
         master = next((r for r in reduces if plans[r].order != "free"), reduces[0])
         plan = plans[master]
@@ -87,6 +119,66 @@ def emit_reductions(group: Group, n: Nest) -> None:
             emit_stretches(group, n, plan, masked, mask, start_of(group, masked.op, plan))
             continue
         _Pass(group, n, plan, alike, [plans[r] for r in alike], [] if reduces else stores).emit()
+
+
+def _shows(n: Nest, axis: int) -> bool:
+    """Whether the bits of a reduction depend on whether an axis, which its plan has, is of size 1."""
+    for r in n.roots:
+        if r.kind != "reduce" or r.domain[axis] == 1:
+            continue
+        assert r.op is not None
+        plan, without = plan_of(r.op, r.domain), plan_of(r.op, _one_at(r.domain, axis))
+        if plan.order != "free" and _walk(plan, axis) != _walk(without, axis):
+            return True
+    return False
+
+
+def _walk(plan: ReductionPlan, axis: int) -> tuple[list[int], list[int]]:
+    """The reduced axes but for one: those around the inner run, and the run."""
+    return [k for k in plan.outer_serial if k != axis], [k for k in plan.inner if k != axis]
+
+
+def _is_argument(group: Group, d: DimLike) -> bool:
+    """Whether a size is that of an argument, or a number: it is known then whether it is 1."""
+    name = None if isinstance(d, int) else as_symbol(d)
+    known = group.low.graph.symbols.get(name) if name is not None else None
+    return isinstance(d, int) or (known is not None and known.not_one)
+
+
+def _is_one(group: Group, d: DimLike) -> bool | None:
+    """Whether a size is 1; None if only the run knows."""
+    graph = group.low.graph
+    if graph.facts.is_ne(d, 1):
+        return False
+    for guard in graph.guards:
+        if guard.relation in ("==", "!=") and guard.left - guard.right in (d - 1, 1 - d):
+            return guard.relation == "=="
+    return None
+
+
+def _in_memory(group: Group, r: Root) -> bool:
+    """Whether what a root gives is stored, so that it may be computed on either side of a branch."""
+    return r.kind != "reduce" or (r.op is not None and (r.memory or group.outputs.get(r.op.result)) is not None)
+
+
+def _one_at(domain: Shape, axis: int) -> Shape:
+    return (*domain[:axis], 1, *domain[axis + 1 :])
+
+
+def _with_one(n: Nest, axis: int) -> Nest:
+    """The nest for an axis of size 1."""
+    roots = [Root(r.kind, r.value, _one_at(r.domain, axis), r.stage, r.op, r.memory) for r in n.roots]
+    return Nest(n.stage, _one_at(n.domain, axis), n.axes, roots)
+
+
+def _variant(group: Group, emit: Callable[[], None]) -> list[Stmt]:
+    """What `emit` emits, for one side of a branch."""
+    frame, memo, slots = group.frame, dict(group.memo), dict(group.slots)
+    outer, frame.body = frame.body, []
+    emit()
+    body, frame.body = frame.body, outer
+    group.memo, group.slots = memo, slots
+    return body
 
 
 def _by_stretches(r: Root, plan: ReductionPlan) -> bool:
@@ -122,14 +214,9 @@ class _Pass:
         frame.body.append(If(few, self._variant(lanes=True), self._variant(lanes=False)))
 
     def _variant(self, *, lanes: bool) -> list[Stmt]:
-        group = self.group
-        frame, memo, slots = group.frame, dict(group.memo), dict(group.slots)
-        outer, frame.body = frame.body, []
-        group.lanes_over_rows = lanes
-        self._emit()
-        body, frame.body = frame.body, outer
-        group.lanes_over_rows = False
-        group.memo, group.slots = memo, slots
+        self.group.lanes_over_rows = lanes
+        body = _variant(self.group, self._emit)
+        self.group.lanes_over_rows = False
         return body
 
     def _emit(self) -> None:

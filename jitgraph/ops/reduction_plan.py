@@ -13,7 +13,7 @@ where its neighbours leave it (`ir.types.elementwise_layout` is the rule):
    the comparison of costs). What fits into the buffer is one chunk.
 5. Under a mask each stretch of true elements inside a chunk is added pairwise, one after the other.
 A product is serial throughout, in the same order. Integers, bools, maxima, minima, any and all do not depend on it.
-Sizes that turn out to be 1 at run time are named (`not_one`). Not covered: `np.setbufsize`, and an `out=` whose axes
+A size that may turn out to be 1 at run time asks for two plans. Not covered: `np.setbufsize`, and an `out=` whose axes
 lie in another order than the array's, or whose dtype is another one.
 """
 
@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from jitgraph.ir.dims import Dim, DimLike, as_symbol, dim_max, dim_min, evaluate, floordiv
+from jitgraph.ir.dims import DimLike, dim_max, dim_min, evaluate, floordiv
 from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.types import TensorType, elementwise_layout
 from jitgraph.records import dataclass
@@ -53,7 +53,6 @@ class ReductionPlan:
         chunk: elements of the flat inner run that go into one pairwise call; None: all of them.
         period: the chunks begin anew after so many elements; None: never.
         init: what an accumulator starts from: 0 for sums, 1 for products; None: the first element.
-        not_one: sizes for which the plan holds only if they are not 1: NumPy would leave their axis out.
     """
 
     order: Order
@@ -65,7 +64,6 @@ class ReductionPlan:
     chunk: DimLike | None
     period: DimLike | None
     init: int | None
-    not_one: tuple[DimLike, ...] = ()
 
 
 _INIT: dict[str, int | None] = {"sum": 0, "prod": 1, "max": None, "min": None, "any": 0, "all": 1}
@@ -117,13 +115,7 @@ def reduction_plan(
         len(run.sizes) <= 1,
         *(run.calls() if rule == "pairwise" else (None, None)),
         _INIT[kind],
-        tuple(x.shape[k] for k in order if _may_be_one(x.shape[k])) if rule != "free" else (),
     )
-
-
-def _may_be_one(d: DimLike) -> bool:
-    """A size of an argument is not 1 (that is part of the key); a derived one may be."""
-    return isinstance(d, Dim) and as_symbol(d) is None
 
 
 def _continues(t: TensorType, outer: int, inner: int) -> bool:

@@ -7,13 +7,14 @@ end. What it must not be:
 - no value is computed twice: what is read at other elements, or by two kernels, is a result of one; but views, fills,
   sequences and constants, which cost nothing;
 - no write in a kernel that reads other elements of the storage it writes;
-- no write passes an ordered op, or a read of the version before it.
+- no write passes an ordered op, or a read of the version before it;
+- no read passes the check that keeps it inside of its array.
 Scalars are computed outside of kernels. Layout of groups and the order they run in: `fuse_groups`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from jitgraph.ir.dims import Facts
 from jitgraph.ir.graph import Block, Graph, Op, Value
@@ -21,6 +22,7 @@ from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.storage import UPDATES, WRITES, Space, target_of
 from jitgraph.ir.transform import bound_symbols, has_effects, op_symbols, ops_for_checks
 from jitgraph.ir.types import IndexMap, Shape, TensorType
+from jitgraph.passes import safety
 from jitgraph.passes.fuse_access import (
     Access,
     access,
@@ -52,14 +54,15 @@ from jitgraph.passes.fuse_groups import (
 def fuse(graph: Graph) -> bool:
     """Gather ops into kernels, in all blocks; True if one was made."""
     changed = False
+    bound = safety.names_of(graph)
     for block in reversed(list(graph.blocks())):  # inner ones first: they take copies of free ops from outside
         if block.parent is None or block.parent.name != "kernel":
-            changed |= _Fuser(graph, block).run()
+            changed |= _Fuser(graph, block, bound).run()
     return changed
 
 
 class _Fuser:
-    def __init__(self, graph: Graph, block: Block) -> None:
+    def __init__(self, graph: Graph, block: Block, bound: Mapping[Value, set[str]]) -> None:
         self.graph = graph
         self.facts: Facts = graph.facts
         self.block = block
@@ -72,6 +75,9 @@ class _Fuser:
         #: Groups over one domain that read an array from outside, by (array, domain).
         self.siblings: dict[tuple[Value, Shape], Group] = {}
         self.binders: dict[str, Group] = {}
+        #: The last check of a symbol: views that rely on it are behind it.
+        self.guards: dict[str, Group] = {}
+        self.bound = bound
         self.for_checks = ops_for_checks(block)
 
     def run(self) -> bool:
@@ -109,24 +115,30 @@ class _Fuser:
     # What an op needs.
 
     def needs(self, op: Op) -> dict[Group, None]:
-        """Groups that must run before `op`: of its operands, its symbols, and readers before an update."""
+        """Groups that must run before `op`: of its operands, its symbols, what checks these, and readers before an
+        update.
+        """
         found: dict[Group, None] = {}
         for value in sources(op):
             g = self.of.get(value)
             if g is not None:
                 found[g.find()] = None
-        if self.binders:
-            for name in self.symbols_of(op):
-                g = self.binders.get(name)
-                if g is not None:
-                    found[g.find()] = None
+        if self.binders or self.guards:
+            names, unproven = self.symbols_of(op)
+            for known, wanted in ((self.binders, names), (self.guards, unproven)):
+                for name in wanted:
+                    g = known.get(name)
+                    if g is not None:
+                        found[g.find()] = None
         for value in self.updated(op):
             for g in self.readers.get(value, ()):
                 found[g.find()] = None
         return found
 
-    def symbols_of(self, op: Op) -> set[str]:
+    def symbols_of(self, op: Op) -> tuple[set[str], set[str]]:
+        """The symbols in an op and the free ones that it reads through, and those on which views among these rely."""
         names = op_symbols(op)
+        unproven: set[str] = set()
         stack = [v.producer for v in op.operands]
         if op.regions:
             stack += [v.producer for v in captured(op)]
@@ -134,8 +146,10 @@ class _Fuser:
             producer = stack.pop()
             if producer is not None and is_free(producer):
                 names |= op_symbols(producer)
+                if self.guards:
+                    unproven |= safety.needs(producer, self.facts)
                 stack += [v.producer for v in producer.operands]
-        return names
+        return names, unproven
 
     def updated(self, op: Op) -> Iterable[Value]:
         """Storages of which `op` makes the next version, as the values it overwrites."""
@@ -175,6 +189,8 @@ class _Fuser:
         self.register(op, g, needs)
         for name in bound_symbols(op):
             self.binders[name] = g
+        if op.name == "check":
+            self.guards.update(dict.fromkeys(safety.guarded_by(op.operands[0], self.bound), g))
 
     # Ops for kernels.
 

@@ -51,14 +51,14 @@ def _min(items: Any, /) -> Any:
 
 
 def _any(items: Any, /) -> bool:
-    for item in items:
+    for item in items:  # noqa: SIM110  # the meaning of any
         if item:
             return True
     return False
 
 
 def _all(items: Any, /) -> bool:
-    for item in items:
+    for item in items:  # noqa: SIM110  # the meaning of all
         if not item:
             return False
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -380,6 +381,14 @@ class CaptureMode(TraceMode):
         ):
             self.specialise(value)
         return super().concrete(x, wanted)
+
+    def refuse(self, x: Tensor, wanted: str) -> NoReturn:
+        """As in every trace; what code that is not traced (`filter`, `list.index`) asks for is left to Python."""
+        if wanted == "bool":
+            frame = user_frame()
+            if frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL"):
+                self.leave("code that is not traced needs the truth of a traced value", "write it as a loop.")
+        super().refuse(x, wanted)
 
     def concrete_dim(self, dim: DimLike, wanted: str) -> int:
         """As in every trace; an integer argument that the size is made of becomes part of the specialisation."""

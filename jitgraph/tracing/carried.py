@@ -137,6 +137,8 @@ class Region:
         #: Leaves that are one new array throughout are carried once: name and number to those of the one carried.
         self.links: dict[tuple[str, int], tuple[str, int]] = {}
         self.unlinked: set[tuple[str, int]] = set()
+        #: Leaves that a turn may end with as views of what it found there.
+        self.moving: set[tuple[str, int]] = set()
         #: The arrays that leaves are at the start of a turn.
         self.head_parts: dict[tuple[str, int], Tensor] = {}
         #: Leaves of names that a turn may end with one array: name, number, name, number.

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitgraph import pytree
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.tensor import Tensor, dim_tensor, lift
 from jitgraph.xp.core import product
 from jitgraph.xp.flat import FlatIter
+from jitgraph.xp.keys import whole
 from jitgraph.xp.scalars import BUILTIN_TABLE
 
 if TYPE_CHECKING:
@@ -119,6 +121,21 @@ def trips(mode: CaptureMode, start: DimLike, stop: DimLike, step: DimLike) -> Di
     return count if mode.builder.prove(">=", count, 0) else dim_max(count, 0)
 
 
+class Ranged:
+    """A range that the function returns, as a node of its bounds."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, r: Range) -> None:
+        self.parts = [dim_tensor(r.mode, d) for d in (r.start, r.stop, r.step)]
+
+
+def _range_of(meta: Any, parts: Any) -> Any:
+    return builtins.range(*parts)
+
+
+pytree.register(Ranged, lambda x: (x.parts, None), _range_of)
+
 _ZERO_STEP = "range() arg 3 must not be zero"
 
 
@@ -177,9 +194,9 @@ def integer_dim(mode: CaptureMode, x: Any) -> DimLike:
         if isinstance(dim, int | Dim):
             return dim
         t = x.type
-        if t.dtype.kind not in "iub" or t.shape:
+        if (t.dtype.kind not in "iu" and t.kind != "py_bool") or t.shape:
             raise TypeError(f"'{x.__class__.__name__}' object cannot be interpreted as an integer")
-        return mode.bind(lift(mode, x), "k")
+        return mode.bind(whole(mode, lift(mode, x)), "k")
     return x.__index__()  # type: ignore[no-any-return]
 
 

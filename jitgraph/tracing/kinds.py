@@ -253,8 +253,6 @@ _NESTING: Final = (list, tuple, slice)
 _PASSING: Final = frozenset(
     map(id, (list, tuple, dict, zip, enumerate, map, filter, iter, reversed, print, bool, any, all))
 )
-#: The same of numbers, of which they make one of a kind of their own.
-_MAKING: Final = frozenset(map(id, (int, float, complex)))
 
 
 def _items(x: Any) -> Sequence[Any]:
@@ -275,7 +273,8 @@ def told_in(mode: Any, x: Any) -> Any:
 
 
 def is_numpys(f: Any) -> bool:
-    numpys = isinstance(f, np.ufunc) or (getattr(f, "__module__", None) or "").startswith(("numpy", "math"))
+    ufunc = f if isinstance(f, np.ufunc) else getattr(f, "__self__", None)
+    numpys = isinstance(ufunc, np.ufunc) or (getattr(f, "__module__", None) or "").startswith(("numpy", "math"))
     return numpys and not isinstance(f, type)
 
 
@@ -286,8 +285,7 @@ def arguments(mode: Any, f: Any, values: Sequence[Any]) -> list[Any]:
         Open: the kind of one matters, and no call can turn back.
     """
     if not is_numpys(f):
-        blind = id(f) in _PASSING or (id(f) in _MAKING and len(values) == 1)
-        return list(values) if blind else [told_in(mode, x) for x in values]
+        return list(values) if id(f) in _PASSING else [told_in(mode, x) for x in values]
     found = [_elements(mode, x) if type(x) in (list, tuple) and has_tags(mode, f, (x,)) else x for x in values]
     arrays = any(_dtype_of(x) is not None for x in values if tag_of(mode, x) is None)
     if arrays:
@@ -347,7 +345,8 @@ def _elements(mode: Any, values: Any) -> Any:
 
 def _computes_alike(mode: Any, name: str, tag: Tag, joined: TensorType) -> bool:
     """Whether the operation among Python numbers may leave the kind open."""
-    if _ranks(tag) is None or joined.dtype.kind == "b":
+    ranks = _ranks(tag)
+    if ranks is None or joined.dtype.kind == "b" or (ranks[0] == 0 and name == "pos"):  # which makes an int of a bool
         return False
     if _is_plain(tag, joined) and joined.dtype.kind == "f" and name in _ARITHMETIC:
         return name not in _RAISING or not mode.can_rerun()
@@ -426,9 +425,8 @@ def tag_result(mode: Any, name: str, values: Sequence[Any], result: Any) -> Any:
             flags.append(tag.flag if is_yes else apply(REGISTRY["logical_not"], tag.flag)[0])
     if not flags or name not in _ARITHMETIC:
         return result
-    if name.endswith("truediv"):
-        weak = max(weak, 2)
-    if weak == strong:
+    weak = max(weak, 2 if name.endswith("truediv") else 1)  # of bools Python makes ints
+    if weak >= strong:
         return result
     total = flags[0]
     for flag in flags[1:]:

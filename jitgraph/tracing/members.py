@@ -88,6 +88,8 @@ class Members:
                 return self.told(lambda x: self.attr(x, name), owner)
             if kind is Tensor and owner.is_traced and owner.type.is_python and not hasattr(owner.__class__, name):
                 raise AttributeError(f"{owner.__class__.__name__!r} object has no attribute {name!r}")
+            if kind is Tensor and owner.is_traced and owner.type.kind == "py_bool" and not name.startswith("__"):
+                owner = +owner  # the attributes of an int
             return getattr(owner, name)
         if kind is ModuleType:
             if is_opaque_module(owner.__name__):

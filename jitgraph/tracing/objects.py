@@ -168,6 +168,8 @@ def is_open(mode: CaptureMode, a: Any, b: Any) -> bool:
     s, t = a.type, b.type
     if s.dtype != t.dtype or len(s.shape) != len(t.shape) or (id(a) not in mode.either and id(b) not in mode.either):
         return False
+    if any(mode.builder.prove("==", d, e) is False for d, e in zip(s.shape, t.shape, strict=True)):
+        return False
     if a._storage is b._storage:
         return bool(a._steps) == bool(b._steps)
     first, second = sources(mode.choices, a._storage), sources(mode.choices, b._storage)

@@ -55,7 +55,7 @@ from jitgraph.tracing.hidden import (
     ValueGuard,
     member_of,
 )
-from jitgraph.tracing.iteration import any_traced
+from jitgraph.tracing.iteration import Range, Ranged, any_traced
 from jitgraph.tracing.kinds import Boxed, tag_of
 from jitgraph.tracing.leaves import generators, is_container_class, is_plain_class, leaf_type
 from jitgraph.tracing.poison import Poison
@@ -612,6 +612,8 @@ class Outside:
         tag = tag_of(self.mode, x)
         if tag is not None:
             return Boxed(x, wrap(self.mode, tag.flag), tag.yes, tag.no)
+        if type(x) is Range:
+            return Ranged(x)
         if type(x) is Made:
             return Live(x.place)
         place = self.copied.get(id(x))

@@ -9,6 +9,7 @@ Python, or it is an error.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,13 @@ def learn(
             if not learnt.told_apart:
                 _equate(mode, hints)
             return learnt.promised
-    found = _learn(fn, tree, leaves, dynamic, operands, hints, free)
+    try:
+        found = _learn(fn, tree, leaves, dynamic, operands, hints, free)
+    except Refused:
+        raise
+    except Exception:
+        _fix(mode, hints)
+        raise
     if not found.told_apart:
         _equate(mode, hints)
     if key is not None:
@@ -301,6 +308,13 @@ def _equate(mode: CaptureMode, hints: dict[str, int]) -> None:
                 mode.decide("==", symbol(other), symbol(name))
             except Undecided:
                 continue
+
+
+def _fix(mode: CaptureMode, hints: dict[str, int]) -> None:
+    """The function refuses the example's sizes: a trace that handles the error is one of these sizes only."""
+    for name, hint in hints.items():
+        with contextlib.suppress(Undecided):
+            mode.decide("==", symbol(name), hint)
 
 
 def _candidates(operands: Sequence[_Operand]) -> list[DimLike]:

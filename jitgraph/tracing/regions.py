@@ -37,6 +37,9 @@ class Endless(errors.TraceError):
 ENDLESS: set[Any] = set()
 #: Deepest nesting of branches and loops: what goes deeper recurs without an end.
 _MOST_NESTED = 30
+#: Most regions of a trace that are opened inside of one at the same place: a search that calls itself in a loop or in
+#: several branches grows with a power of its depth, where Python's run meets few of its ways.
+_MOST_RECURSIVE = 150
 
 
 @dataclass(slots=True)
@@ -77,6 +80,8 @@ class Opened:
     spoiled: int = 0
     #: The loop whose turn it is, if it is one.
     loop: Any = None
+    #: Where it was opened: code, instruction, which call.
+    place: tuple[Any, int, int] | None = None
     #: What was known of bools when it was opened.
     tested: dict[Value, bool] = field(default_factory=dict)
 
@@ -102,6 +107,7 @@ class Regions:
         #: The arrays that turns of loops begin with: the loop, what it carries there, the number of the leaf.
         self.heads: dict[Storage, tuple[Any, Any, int]] = {}
         self._visits: dict[Any, int] = {}
+        self._recursive = 0
         #: Objects of the user's classes that the trace made, by identity.
         self.made: dict[int, Any] = {}
         #: The globals of all modules in the trace; set by the tracer.
@@ -151,12 +157,19 @@ class Regions:
         if len(self.opened) == _MOST_NESTED:
             what, remedy = "a function calls itself, and data decides when it ends", "write it as a loop."
             raise Endless(errors.describe(what, self.mode.locate(), remedy=remedy))
+        frame = user_frame()
+        place = None if frame is None else (frame.f_code, frame.f_lasti, id(frame))
+        if place is not None and any(o.place[:2] == place[:2] and o.place != place for o in self.opened if o.place):
+            self._recursive += 1
+            if self._recursive > _MOST_RECURSIVE:
+                self.mode.leave("a function calls itself in too many ways to trace them all", "write it as a loop.")
         self.mode.blocks.append(block)
         self.builder.at_end(block)
         snapshot = Snapshot(
             self.outside, reached(self.outside, _variables(scope), self.made), self.attribute, self.namespaces
         )
         opened = Opened(block, len(self.mode.journal), self.outside.state(), snapshot, scope, self.stores())
+        opened.place = place
         opened.spoiled, opened.tested = len(self.mode.spoiled), dict(self.mode.tested)
         self.opened.append(opened)
         return opened
@@ -278,7 +291,7 @@ class Regions:
                 self.fail_change("an object from outside the function")
 
     def fail_change(self, what: str) -> NoReturn:
-        self.mode.fail(
+        self.mode.leave(
             f"{what} is changed under a test or in a loop that the compiled code decides when it runs",
             "use arrays made before (out = np.zeros(n); out[i] = ...), or variables of the function itself, "
             "or make the test or the loop static.",

@@ -272,7 +272,7 @@ class Results:
         if type(x) is Live:
             return
         if isinstance(x, str) and ("\x01" in x or "<traced " in x):
-            self.mode.fail("the text of a traced value leaves the function", "format it after the call.")
+            self.mode.leave("the text of a traced value leaves the function", "format it after the call.")
         if isinstance(x, GeneratorType | CoroutineType | AsyncGeneratorType):
             what = "generator" if not isinstance(x, CoroutineType) else "coroutine"
             if isinstance(x, CoroutineType):
@@ -289,7 +289,7 @@ class Results:
                 except ValueError:
                     continue
             if isinstance(x.__globals__, TraceGlobals):
-                self.mode.fail(
+                self.mode.leave(
                     f"{self.graph.name} returns a function that it defines",
                     "return the arrays that the function needs, and define it outside of the jitted function.",
                 )

@@ -204,10 +204,15 @@ def fits_origins(region: Region, carried: Carried, k: int, x: Any) -> bool:
         return True
     found = look(region.mode, x, region._is_outside, region.head_leaves)
     forms, fits = bool(found.views), True
+    if (carried.name, k) not in region.moving and any(
+        region.head_leaves[v._storage] == (carried, k) for v in found.moved
+    ):
+        region.moving.add((carried.name, k))  # other names may stand for the array that it moves over
+        fits = False
     for storage in found.heads:
         other, j = region.head_leaves[storage]
         stays = other is carried and j == k and storage is x._storage and not found.moved
-        if not stays and is_shared(region, other, j):
+        if not stays and is_shared(region, other, j, others=other is not carried):
             fits = not add_origins(region, other, j, []) and fits
         forms = forms or j in other.origins
     if not forms and not (is_shared(region, carried, k) and region._skips()):
@@ -280,15 +285,20 @@ def add_origins(region: Region, carried: Carried, k: int, views: list[Tensor]) -
     return origins.add(region.mode, [*first, *views], region._inner()) or new
 
 
-def is_shared(region: Region, carried: Carried, k: int) -> bool:
+def is_shared(region: Region, carried: Carried, k: int, *, others: bool = False) -> bool:
     """Whether the array that a leaf is before the loop has another name there, or comes from outside the function.
 
     In a loop inside of another one: or may be such an array of the loop around.
+
+    Args:
+        others: another leaf is a view of it at the end of a turn, too.
     """
     init = carried.inits[k]
     if not is_array(init) or is_spoiled(init) or is_written(region, carried, k):
         return False
     storage = init._storage
+    if others and (carried.name, k) in region.moving:
+        return True
     if storage.origin is not None or init._steps or storage in region.mode.choices:
         return True
     around = region.regions.heads.get(storage)

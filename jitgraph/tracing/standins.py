@@ -61,6 +61,8 @@ _HIGHER_ORDER: Final = frozenset({map, filter, functools.reduce, sorted})
 #: What writes to its first argument, and methods of arrays that write to them.
 _WRITING: Final = frozenset(map(id, (np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal)))
 _WRITING_METHODS: Final = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "byteswap"})
+#: Methods of arrays that compute with their arguments, or store them.
+_COMPUTING_METHODS: Final = frozenset({"clip", "dot", "fill", "searchsorted"})
 _lru_wrapper: Final = type(functools.lru_cache(lambda: None))
 
 
@@ -114,15 +116,9 @@ class Tracer(Operators):
             args = tuple([self.iterable(x) for x in args])
         standin = table().get(id(f))
         if standin is not None:
-            several = options.found_in(args, kwargs)
-            if several is not None:
-                asked = f if kinds.is_numpys(f) else None
-                return options.called(self, several, functools.partial(self.call, f), args, kwargs, asked)
-            if self.mode.kinds and kinds.has_tags(self.mode, f, (*args, *kwargs.values())):
-                try:
-                    args, kwargs = self._told(f, args, kwargs)
-                except kinds.Open as answer:
-                    return self.by_kind(answer, lambda: self.call(f, *args, **kwargs))
+            result, args, kwargs = self._by_type(f, args, kwargs)
+            if result is not NotImplemented:
+                return result
             if standin.__class__ is not OwnStandin:
                 return standin(*args, **kwargs)
             self.outside.reads.standin(f)
@@ -142,14 +138,25 @@ class Tracer(Operators):
             return self.call(f.__func__, f.__self__, *args, **kwargs)
         return self._call_other(f, args, kwargs)
 
-    def _told(self, f: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """Arguments of a function, those whose kind matters to it as of the one that they have on this path.
+    def _by_type(self, f: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+        """A call whose arguments have several types, or a kind that depends on the path, as branches.
 
-        Raises:
-            kinds.Open: the path decides, and no call can turn back.
+        Returns:
+            the result (NotImplemented: `f` is still to be called), and the arguments, of kinds that are known.
         """
-        named = {k: kinds.told_in(self.mode, v) for k, v in kwargs.items()} if kwargs else kwargs
-        return tuple(kinds.arguments(self.mode, f, args)), named
+        several = options.found_in(args, kwargs)
+        again = functools.partial(self.call, f)
+        if several is not None:
+            asked = f if kinds.is_numpys(f) else None
+            return options.called(self, several, again, args, kwargs, asked), args, kwargs
+        given = (*args, *kwargs.values()) if kwargs else args
+        if self.mode.kinds and kinds.has_tags(self.mode, f, given) and not _is_error(f):
+            try:
+                named = {k: kinds.told_in(self.mode, v) for k, v in kwargs.items()}
+                return NotImplemented, tuple(kinds.arguments(self.mode, f, args)), named
+            except kinds.Open as answer:
+                return self.by_kind(answer, lambda: again(*args, **kwargs)), args, kwargs
+        return NotImplemented, args, kwargs
 
     def method(self, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(owner, np.ndarray):
@@ -169,11 +176,15 @@ class Tracer(Operators):
                 return options.called(self, several, call, args, kwargs, asked)
             if self.mode.kinds and any(kinds.tag_of(self.mode, x) for x in (owner, *args)):
                 try:
-                    owner, *rest = kinds.arguments(self.mode, None, (owner, *args))
+                    computes = name in _COMPUTING_METHODS and not kinds.tag_of(self.mode, owner)
+                    decided = kinds.operands if computes else kinds.arguments
+                    owner, *rest = decided(self.mode, name, (owner, *args))
                 except kinds.Open as answer:
                     return self.by_kind(answer, lambda: self.method(owner, name, *args, **kwargs))
                 return self.attr(owner, name)(*rest, **kwargs)
-            return self.attr(owner, name)(*args, **kwargs)
+            if owner.is_traced and owner.type.is_python:
+                return self.attr(owner, name)(*args, **kwargs)
+            return getattr(owner, name)(*args, **kwargs)
         if kind is list and name == "sort":
             ordering.sort_list(self, owner, *args, **kwargs)
             return None
@@ -231,9 +242,9 @@ class Tracer(Operators):
         if kind is BuiltinFunctionType and type(f.__self__) is np.ufunc:  # np.add.reduce, ...
             body = NUMPY_TABLE.get((f.__self__, f.__name__))
             if body is not None:
-                several = options.found_in(args, kwargs)
-                if several is not None:
-                    return options.called(self, several, functools.partial(self.call, f), args, kwargs, f)
+                result, args, kwargs = self._by_type(f, args, kwargs)
+                if result is not NotImplemented:
+                    return result
                 return body(*args, **kwargs)
         if kind is functools.partial:
             function, bound, named = (self.attr(f, name) for name in ("func", "args", "keywords"))
@@ -289,15 +300,9 @@ class Tracer(Operators):
     def _call_opaque(self, f: Any, args: Any, kwargs: Any) -> Any:
         """A function of C, of the standard library or of NumPy, called as it stands."""
         if not isinstance(getattr(f, "__self__", None), list | dict | set | deque):  # those pass it on
-            several = options.found_in(args, kwargs)
-            if several is not None:
-                asked = f if kinds.is_numpys(f) else None
-                return options.called(self, several, functools.partial(self.call, f), args, kwargs, asked)
-            if self.mode.kinds and kinds.has_tags(self.mode, f, (*args, *kwargs.values())) and not _is_error(f):
-                try:
-                    args, kwargs = self._told(f, args, kwargs)
-                except kinds.Open as answer:
-                    return self.by_kind(answer, lambda: self.call(f, *args, **kwargs))
+            result, args, kwargs = self._by_type(f, args, kwargs)
+            if result is not NotImplemented:
+                return result
         if self.regions.opened:
             for x in (getattr(f, "__self__", None), *args):
                 if hasattr(type(x), "__next__"):

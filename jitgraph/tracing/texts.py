@@ -33,7 +33,7 @@ def check_reading(tracer: Any, f: Any, args: Any) -> None:
 
 
 def refuse(tracer: Any) -> None:
-    tracer.mode.fail(
+    tracer.mode.leave(
         "the text of a traced value is needed, for more than the message of an error",
         "format it after the call, or print with jg.debug.print.",
     )

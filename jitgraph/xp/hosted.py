@@ -132,6 +132,10 @@ UNSUPPORTED_METHODS: dict[str, str] = {
 }
 
 
+#: Why calls are left to Python rather than refused: what the method answers is all that it does.
+_LEFT = ("its result is bytes", "it is about the bytes of the elements")
+
+
 def _refused(name: str, why: str) -> Callable[..., Any]:
     """A method that a traced array does not have; that of eager ones as before."""
     eager = getattr(FRONT, name)
@@ -139,7 +143,7 @@ def _refused(name: str, why: str) -> Callable[..., Any]:
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Any:
         mode = x._storage.mode
         if isinstance(mode, TraceMode):
-            mode.fail(
+            (mode.leave if why in _LEFT else mode.fail)(
                 f"ndarray.{name} has no compiled form: {why}",
                 "keep it outside the jitted function, wrap it with jg.host, or use @jit(fallback='eager').",
             )

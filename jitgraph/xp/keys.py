@@ -233,6 +233,11 @@ def _held(mode: TraceMode, value: Value) -> Value:
     return mode.builder.as_kind(value, kind="np_scalar") if value.type.kind == "array" else value
 
 
+def whole(mode: TraceMode, value: Value) -> Value:
+    """A Python integer; a bool is one, too."""
+    return mode.builder.apply(R("cast"), value, dtype=dtypes.I64)[0] if value.type.kind == "py_bool" else value
+
+
 def _bound(mode: Mode, bound: Any) -> DimLike | None:
     """A slice bound as a dim; run-time integers are bound to symbols without a range."""
     if bound is None:
@@ -242,9 +247,9 @@ def _bound(mode: Mode, bound: Any) -> DimLike | None:
         return d
     if type(bound) is Tensor and isinstance(mode, TraceMode) and bound._storage.mode is mode:
         t = bound.type
-        if t.dtype.kind not in "iu" or t.shape:
+        if (t.dtype.kind not in "iu" and t.kind != "py_bool") or t.shape:
             raise errors.DTypeError("slice indices must be integers or None or have an __index__ method")
-        return mode.bind(read(bound), "b")
+        return mode.bind(whole(mode, read(bound)), "b")
     try:
         return operator.index(plain(bound))
     except TypeError:

@@ -505,6 +505,8 @@ def round_(mode: TraceMode, number: Any, ndigits: Any = None) -> Any:
         mode.fail("round() of a traced Python float to decimals", "use np.round, which rounds as NumPy does.")
     if t.kind == "array":
         raise errors.DTypeError("type numpy.ndarray doesn't define __round__ method")
+    if t.dtype.kind == "b":
+        raise errors.DTypeError("type numpy.bool doesn't define __round__ method")
     if ndigits is None:
         return _to_integer(mode, number, "rint")
     return NUMPY_TABLE[np.round](number, ndigits)

@@ -111,4 +111,83 @@ def in_lists(y, b, c):
     return sum(items), max(items), min(items), [v * 2 for v in items], items[0] * items[1]
 
 
+X = np.array([0.2, 0.8, 0.1, 0.9, 0.3])
+#: One type throughout, the other, both.
+GIVEN = ((X,), (X[1::2].copy(),), (X[::2].copy(),), (X[::-1].copy(),))
+
+
+@cases.add(*GIVEN)
+def builtins_of_an_int_or_a_float(x):
+    found = None
+    for i in range(len(x)):
+        v = x[i] if x[i] > 0.5 else i + 1
+        found = sum([v, 1]), abs(v), round(v, 1), divmod(7, v), pow(v, 2), max(v, 1), min([v, 9]), int(v), float(v)
+    return found
+
+
+@cases.add(*GIVEN)
+def builtins_of_a_bool_or_an_int(x):
+    found = None
+    for i in range(len(x)):
+        v = i if x[i] > 0.5 else x[i] > 0.15
+        w = i if x[i] > 0.5 else bool(x[i] > 0.15)
+        found = sum((v, v)), w * w, +w, -w, int(w), w.real, x[:w].sum(), x[w:].sum()
+    return found
+
+
+@cases.add(*GIVEN)
+def precisions_in_sums(x):
+    found = None
+    for i in range(len(x)):
+        v = x[i] if x[i] > 0.5 else np.int8(i + 100)
+        found = (
+            sum((1, v), 100),
+            sum(y for y in [v, v]),
+            np.add.reduce(v),
+            np.sum([v, 1]),
+            np.full(2, v),
+            np.maximum(v, 1),
+        )
+    return found
+
+
+@cases.add(*GIVEN)
+def classes_and_attributes(x):
+    found, count = None, 0
+    for i in range(len(x)):
+        v = x[i] if x[i] > 0.5 else i
+        match v:
+            case int():
+                count += 1
+            case np.float64():
+                count += 10
+        if type(v) is int:
+            count += 100
+        found = type(v), v.__class__, hasattr(v, "shape"), getattr(v, "ndim", 7), isinstance(v, float), 0 < v < 2
+    return found, count
+
+
+@cases.add(*GIVEN)
+def a_method_that_one_of_the_types_has(x):
+    total = 0
+    for i in range(len(x)):
+        v = x[i] if x[i] > 0.5 else i
+        total += v.sum()
+    return total
+
+
+@cases.add(*((np.array(x, float),) for x in ([0, 0, 0], [0, 2, 0], [2, 0, 0], [1, 2, 1], [])))
+def bound_by_inner_turns_only(x):
+    v, w, u = 1, 0, True
+    for i in range(len(x)):
+        for j in range(int(x[i])):
+            v = np.fmod(j, 1e3, dtype=np.float64)
+            u = x[j] > 1
+        k = 0
+        while k < x[i]:
+            k += 1
+            w = 1.5
+    return v, w, u
+
+
 test_kinds = cases.tests()

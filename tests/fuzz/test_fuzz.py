@@ -518,8 +518,28 @@ FAILED = {
     "an array of numbers or of bools": (
         ["v = a0", "for i in range(80):", "    if a0[i % 5] > 0:", "        v = a0 > 1"], "v * 1", [_F],
     ),
+    "a sum of one of two types": (
+        ["v = sum([a0, (np.argmax(a0) if np.any(a0)or(len(a0)>4) else np.mean(a0, axis=0))])", "v += v[::-1]"], "v", [_F],
+    ),
+    "a sum of two ranks": (
+        ["v = sum([a0, (a0 if 2.5<=np.max(a0)<0.5 else a0[None,np.array([0,1,-1])][:, :1])])", "v = v ** 2"], "v", [_F],
+    ),
+    "a number that an inner loop makes NumPy's": (
+        ["v = 1", "for i in range(0,a0.shape[0],1+int(np.sum(a0>0))):", "    w = 0", "    while w < 5 and np.sum(a0) < -1e6:", "        w += 1", "        v = np.fmod(i, 1e3, dtype=np.float64)"], "v", [_F],
+    ),
     "two types in a branch of a branch, in a tuple": (
         ["if np.sum(a0) > -1e9:", "    v = a0 > 0 if a0[0] < 0 else a0 * 2", "    if np.sum(a0) > -1e8:", "        return v, 1", "else:", "    u = a0[:-1]"], "u", [_F],
+    ),
+    "a cast of the program's own in front of an operator of NumPy's": (
+        ["v = np.max(np.reciprocal((a0[-2:] != 7)), axis=(-1,))", "w = np.asarray(v).astype(np.uint8) ** 0"], "w ** 2, -np.rint(v)", [_F],
+    ),
+    "complex elements stored beside sums in two orders": (
+        ["v = (np.std(a0, axis=-1) * (a0 / a0[:])) <= (a0 + a0[0])"], "a0 * 7 + np.sum(a0), v", [Argument("array", "complex64", ("n",), seed=4)],
+    ),
+    "one element of an array that repeats it": ([], "np.expm1(a0[::-2]), np.expm1(a0)", [Argument("array", "float64", ("1",), "broadcast", 2122153958)]),
+    "a mean beside an axis of every other element": ([], "a0[:, ::-2].mean(0), a0[:, 1::3].sum(0)", [Argument("array", "float32", ("n", "m"), "broadcast", 247943969)]),
+    "dtypes are refused before shapes": (
+        ["v = a0 if np.sum(a0) > 0 else a1", "np.minimum(a1, a1 * 2, out=v)"], "v", [Argument("array", "uint16", ("n",), seed=1), Argument("array", "float64", ("m", "n"), seed=2)],
     ),
 }  # fmt: skip
 

@@ -113,10 +113,13 @@ def test_integers_and_extremes_are_free_of_order() -> None:
     assert reduction_plan(TensorType(dtypes.F32, (N, M)), (1,), "prod").order == "serial"
 
 
-def test_sizes_that_may_turn_out_one_are_named() -> None:
-    x = TensorType(dtypes.F64, (N - 1, M), "array", Layout((0, 1), (0,)))
-    assert reduction_plan(x, (1,)).not_one == (N - 1,)
-    assert reduction_plan(TensorType(dtypes.I64, (N - 1, M)), (1,)).not_one == ()
+def test_axes_of_size_one_are_left_out() -> None:
+    """Without the kept axis, the innermost one, the reduced axis is a flat run."""
+    layout = Layout((0, 1), (0,))
+    whole = reduction_plan(TensorType(dtypes.F64, (N, M), "array", layout), (0,))
+    single = reduction_plan(TensorType(dtypes.F64, (N, 1), "array", layout), (0,))
+    assert (whole.order, whole.outer_serial, whole.inner) == ("serial", (0,), ())
+    assert (single.order, single.outer_serial, single.inner) == ("pairwise", (), (0,))
 
 
 def test_a_broadcast_axis_stays_where_its_neighbours_leave_it() -> None:

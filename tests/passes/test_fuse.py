@@ -436,3 +436,21 @@ def test_text_of_a_kernel_comes_back() -> None:
     g = parse(textwrap.dedent(JACOBI).strip())
     fuse(g)
     assert str(parse(str(g))) == str(g)
+
+
+def test_no_read_passes_the_check_that_keeps_it_inside() -> None:
+    """`%w` shares `%a` with `%y`, and what is between needs `%y`: beside it, `%w` would be in front of the check."""
+    text = """
+        graph @f(%a: f64[n], %b: f64[k, n], %i: py_int) -> (f64[2*n], f64[n]) where n >= 0, k >= 1, value j >= 0 {{
+          bind %i {{symbol = j}}
+          %y = neg %a : f64[n]
+          %z = concatenate %y, %y {{axis = 0}} : f64[2*n]
+          %k = dim {{value = k}} : py_int
+          %ok = lt %i, %k : py_bool
+          check %ok, %i, %k {{order = 1, site = 0 IndexError "index {{0}} of {{1}}"}}
+          %v = view %b {{map = (d0: n) -> ({index}, d0)}} : f64[n]
+          %w = add %a, %v : f64[n]
+          return %z, %w
+        }}"""
+    assert fused(text.format(index="j")) == [(["neg"], 0), (["view", "add"], 0)]
+    assert fused(text.format(index="0")) == [(["neg", "view", "add"], 0)]

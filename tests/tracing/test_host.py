@@ -116,8 +116,12 @@ def test_a_wrong_promise_in_a_loop_is_an_error_at_the_users_line():
             total = total + np.linalg.eigvals(a + k).sum()
         return total
 
+    a = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    if np.linalg.eigvals(np.eye(2)).dtype == np.complex128:  # from NumPy 2.5 on it always is
+        assert jg.jit(f)(a) == f(a)
+        return
     with pytest.raises(errors.DTypeError, match="returned complex128") as info:
-        jg.jit(f)(np.array([[0.0, 1.0], [-1.0, 0.0]]))
+        jg.jit(f)(a)
     assert "test_host.py" in str(info.value)
 
 

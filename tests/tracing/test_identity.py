@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jitgraph as jg
-from jitgraph import errors
 from jitgraph.config import config
 from tests.tracing.harness import Jit
 
@@ -284,14 +283,3 @@ def test_one_array_given_twice() -> None:
 def test_the_test_of_the_branch_decides() -> None:
     graph = Jit(_view).trace(np.ones(3)).graph
     assert graph.sites == []  # no assumption
-
-
-def test_turns_of_a_loop_are_refused() -> None:
-    def f(x):
-        v = x
-        while v.sum() < 20:
-            v = v + 1
-        return v is x
-
-    with pytest.raises(errors.TraceError, match="depends on the turns of a loop"):
-        jg.jit(f)(np.ones(3))

@@ -204,7 +204,54 @@ def kept_in_a_list(x):
     return kept
 
 
+def builtins_of_arrays_or_none(x):
+    n = total = 0
+    for i in range(len(x)):
+        v = x if x[i] > 0.5 else None
+        w = x[i] if x[i] > 0.5 else None
+        total += sum([0 if y is None else y for y in (w, 1.0, w)])
+        n += any([v is None, w]) + all([w, 1]) + isinstance(v, np.ndarray)
+    return total, n
+
+
+def a_sum_of_several(x):
+    total = 0
+    for i in range(len(x)):
+        a = x[i] if x[i] > 0.5 else x
+        b = x * 2 if x[i] > 0.3 else 1
+        total = sum([a, b, a, b])
+    return total
+
+
+def functions_and_classes(x):
+    r, t = 0.0, abs
+    for i in range(len(x)):
+        f = np.add if x[i] > 0.5 else np.multiply
+        r = f(t(r), x[i])
+        t = abs if x[i] < 0.2 else float if x[i] < 0.6 else doubled
+    return r, t
+
+
+def doubled(y):
+    return y * 2 - 1
+
+
+def a_case_of_a_class(x):
+    n = 0
+    for i in range(len(x)):
+        v = x[i] if x[i] > 0.5 else None if x[i] > 0.2 else i
+        match v:
+            case None:
+                n += 1
+            case int() | str():
+                n += 10
+            case _:
+                n += 100
+    return n
+
+
 PROGRAMS = [
+    builtins_of_arrays_or_none, a_sum_of_several, functions_and_classes, a_case_of_a_class,
     modes_by_name, text_in_a_tuple, last_seen, best_of_some, segments, set_back_to_none, pairs, a_search_in_two_loops,
     a_while_until_something_is_found, truth_and_equality, three_types, a_class_is_asked_for, arrays_of_two_ranks,
     an_operand_of_two_ranks, an_array_or_none, through_a_function, kept_in_a_list,
@@ -267,3 +314,41 @@ def test_what_cannot_be_told_is_refused():
 
     with pytest.raises(errors.TraceError, match=r"v is .*None"):
         jg.jit(f)(np.ones(100))
+
+
+def test_numpy_says_what_it_refuses():
+    def f(x):
+        v = None
+        for i in range(len(x)):
+            if x[i] > 0.5:
+                v = x[i]
+            x[i] = np.maximum(v, 0.7)
+        return v
+
+    for scale, seed in ((1.0, 0), (1.0, 3), (0.25, 1)):
+        compared(f, scale, seed, compiled=False)
+    x = np.ones(9)
+    assert jg.jit(f)(x) == 1.0
+    with pytest.raises(TypeError, match="not supported between"):
+        jg.jit(f)(np.zeros(9))
+
+
+def test_an_array_of_objects_is_refused():
+    def f(x):
+        v = None
+        for i in range(len(x)):
+            y = np.full(3, v)
+            v = x[i] + y.ndim
+        return v
+
+    with pytest.raises(errors.TraceError, match="holds objects"):
+        jg.jit(f)(np.ones(100))
+
+
+def test_a_sum_without_a_result_is_an_error():
+    def f(x, y):
+        return sum([x, y])
+
+    for y in (None, "a", {}):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            jg.jit(f)(np.ones(3), y)

@@ -1,0 +1,346 @@
+"""Which results are one object, or share memory: what branches and loops bind to two names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgraph as jg
+from jitgraph.config import config
+from jitgraph.ir.printer import print_graph
+from tests.fuzz.compare import difference, run
+from tests.tracing.harness import Jit
+
+
+@pytest.fixture(autouse=True)
+def _no_disk_cache():
+    with config.override(cache=False, verify=True):
+        yield
+
+
+def _new_view_on_one_side(x):
+    v = x[1:]
+    w = v
+    if x[0] > 0:
+        v = x[1:]
+    return v, w
+
+
+def _two_views_become_one(x):
+    v, w = x[1:], x[1:]
+    if x[0] > 0:
+        w = v
+    return v, w
+
+
+def _three_ways(x):
+    v = x[::-2]
+    w = x
+    if x[0] > 0:
+        v = v[1:]
+    elif x[1] > 0:
+        w = v
+    return w, v
+
+
+def _exchanged(x):
+    v, w = x[1:], x[1:]
+    z = v
+    if x[0] > 0:
+        v, w = w, v
+    return v, w, z
+
+
+def _in_an_expression(x):
+    v = x[1:]
+    return (v if x[0] > 0 else x[2:]), v
+
+
+def _chosen_twice(x):
+    y = x * 2
+    v = y[1:]
+    w = v if x[0] > 0 else y[1:]
+    u = w if x[1] > 0 else v
+    return v, w, u
+
+
+def _handed_through(x):
+    def choose(a, b):
+        for i in range(len(a)):
+            if a[i] > 0:
+                return b
+        return a[1:]
+
+    v = x[1:]
+    w = choose(x, v)
+    return v, w, choose(x, w)
+
+
+def _items(x):
+    d = {"a": x[1:], "b": x[1:]}
+    for i in range(len(x)):
+        if x[i] > 0:
+            d["a"] = d["b"]
+        if x[i] > 2:
+            d["b"] = x[1:]
+    return d
+
+
+def _row_of_a_turn(x):
+    w = x[0:2]
+    for i in range(len(x) - 1):
+        v = x[i : i + 2]
+        if x[i] > 0:
+            w = v
+    return v, w
+
+
+def _bound_by_some_turns(x):
+    for i in range(len(x) - 1):
+        v = x[i : i + 2]
+        if x[i] >= 0:
+            w = v
+    return v, w
+
+
+def _anew_in_some_turns(x):
+    v = x[1:]
+    w = v
+    for i in range(len(x)):
+        if x[i] > 0:
+            v = x[1:]
+    return v, w
+
+
+def _back_and_forth(x):
+    v, w = x[1:], x[1:]
+    z = v
+    for i in range(len(x)):
+        if x[i] > 0:
+            v, w = w, v
+    return v, w, z
+
+
+def _views_of_a_new_array(x):
+    y = x * 2
+    v = y[1:]
+    w = v
+    for i in range(len(x) - 1):
+        if x[i] > 0:
+            w = y[1:]
+        else:
+            v = w
+    return v, w, y
+
+
+def _new_arrays(x):
+    v = np.zeros(3)
+    w = v
+    for i in range(len(x)):
+        v = np.zeros(3) + i
+        if x[i] > 0:
+            w = v
+    return v, w
+
+
+def _a_while(x):
+    v = x[1:]
+    w = v
+    i = 0
+    while i < len(x):
+        if x[i] > 0:
+            v = x[1:]
+        if x[i] > 2:
+            w = v
+        i += 1
+    return v, w
+
+
+def _nested(x):
+    v = x[1:]
+    w = u = v
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if x[j] > 0:
+                v = x[1:]
+            if x[j] > 2:
+                w = v
+        if x[i] > 0:
+            u = w
+    return v, w, u
+
+
+def _views_with_gaps_of_a_turn(x):
+    for i in range(len(x)):
+        v = np.flip(x * i)
+        w = v[::2]
+        u = w[1:]
+    return v, w, u
+
+
+def _moving_over_a_new_array(x):
+    v = x * 2
+    for i in range(len(x)):
+        if x[i] > 0:
+            v = v.swapaxes(0, -1)
+        w = v[None]
+    return v, w
+
+
+def _and_a_view_of_it(x):
+    v = x * 2
+    w = v[None]
+    for i in range(len(x)):
+        if x[i] > 0:
+            v = v.swapaxes(0, -1)
+        else:
+            w = v[None]
+    return v, w
+
+
+def _later_turns_raise(x):
+    k = 1
+    for i in range(len(x)):
+        x += k
+        k = 1.5
+        if x[i] > 0:
+            return x
+    return k
+
+
+def _later_turns_raise_with_shapes(x):
+    v = x
+    for i in range(len(x)):
+        v = v[:, None] * 1 if i else v + 1
+        if x[0] > 0:
+            return x, v
+        v = v @ x
+    return v
+
+
+def _is_in_turns(x):
+    v = x[1:]
+    w = v
+    n = 0
+    for i in range(len(x)):
+        if x[i] > 0:
+            v = x[1:]
+        if v is w:
+            n += 1
+        if x[i] > 2:
+            w = v
+    return n, v is w
+
+
+def _is_an_argument(x):
+    v = x
+    while v.sum() < 20:
+        v = v + 1
+    return v is x
+
+
+def _is_behind_nested_loops(x):
+    v = x * 1
+    w = v
+    n = 0
+    for _ in range(len(x)):
+        for j in range(len(x)):
+            if x[j] > 0:
+                v = v + 1
+            n += v is w
+        w = v
+        n += v is w
+    return n, v is w
+
+
+def _is_of_items(x):
+    d = {"a": x, "b": x}
+    for i in range(len(x)):
+        if x[i] > 0:
+            d["a"] = x * 1
+        elif x[i] < 0:
+            d["b"] = d["a"]
+    return d["a"] is d["b"], d["a"] is x
+
+
+def _is_of_arrays_that_change_places(x):
+    u, v = x * 1, x * 2
+    first = u
+    for i in range(len(x)):
+        u[i] = v[i] + 1
+        u, v = v, u
+    return u is first, v is first, u is v
+
+
+_DATA = [
+    (0, 0, 0, 0),
+    (1, 0, 0, 0),
+    (0, 1, 0, 0),
+    (1, 1, 1, 1),
+    (0, 3, 0, -3),
+    (3, 0, 0, 3),
+    (-3, 0, -4, 1),
+    (1, 3, -2),
+]
+_FUNCTIONS = [
+    f
+    for f in list(globals().values())
+    if callable(f) and getattr(f, "__code__", None) and "x" in f.__code__.co_varnames[:1]
+]
+
+
+@pytest.mark.parametrize("f", _FUNCTIONS)
+def test_objects_and_memory(f: Callable[..., Any]) -> None:
+    jitted = Jit(f)
+    for numbers in _DATA:
+        x = np.array(numbers, np.int64)
+        expected, found = run(f, [x.copy()]), run(jitted, [x.copy()])
+        assert difference([x], expected, found, free_zero=False) == ""
+
+
+@pytest.mark.parametrize("f", [_three_ways, _row_of_a_turn, _new_arrays, _views_with_gaps_of_a_turn, _is_in_turns])
+def test_machine_code(f: Callable[..., Any]) -> None:
+    jitted = jg.jit(f)
+    for numbers in _DATA * 2:  # native dispatch from the second call on
+        x = np.array(numbers, np.int64)
+        expected, found = run(f, [x.copy()]), run(jitted, [x.copy()])
+        assert difference([x], expected, found, free_zero=False) == ""
+
+
+def test_one_object_by_number() -> None:
+    found = print_graph(Jit(_new_view_on_one_side).trace(np.ones(4)).graph, loc=False)
+    assert (
+        found.strip()
+        == """
+graph @_new_view_on_one_side(%x: f64[n]) -> (view_of_argument 0 via [(d0: n - 1) -> (d0 + 1)], choice 0 via [0, 2], view_of_argument 0 via [(d0: n - 1) -> (d0 + 1)]) where n >= 0, n != 1 if n >= 1 {
+  %0 = constant {value = 0} : py_int
+  %1 = view %x {map = () -> (0)} : f64[]
+  %2 = as_kind %1 {kind = "np_scalar"} : np.f64
+  %3 = constant {value = 0} : py_int
+  %4 = constant {value = 0.0} : py_float
+  %5 = gt %2, %4 : np.bool
+  %6 = as_kind %5 {kind = "py_bool"} : py_bool
+  %7 = constant {value = 1} : py_int
+  %8 = constant {value = 2} : py_int
+  %9 = where %6, %7, %8 : i64[]
+  %10 = as_kind %9 {kind = "py_int"} : py_int
+  %11 = constant {value = 2} : py_int
+  %12 = eq %10, %11 : py_bool
+  return %12 {mutates = []}
+}
+""".strip()
+    )
+
+
+def test_nothing_is_carried_where_nobody_can_tell() -> None:
+    def f(x):
+        u, v = x * 1, x * 2
+        for _ in range(len(x)):
+            u, v = v + 1, u * 2
+        return u, v, x[1:], x[:-1]
+
+    loop = next(op for op in Jit(f).trace(np.ones(4)).graph.walk() if op.name == "for")
+    assert len(loop.operands) == 2

@@ -1,0 +1,141 @@
+"""What a ufunc refuses first: dtypes, that of `out` among them, before shapes; results copied back into `out`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgraph as jg
+
+
+def into(x: Any, y: Any, o: Any) -> Any:
+    np.add(x, y, out=o)
+    return np.minimum(x, y, out=o)
+
+
+def positional(x: Any, y: Any, o: Any) -> Any:
+    return np.true_divide(x, y, o)
+
+
+def without(x: Any, y: Any, o: Any) -> Any:
+    return np.arctan2(x, y), x & y
+
+
+def unary(x: Any, y: Any, o: Any) -> Any:
+    return np.sqrt(x, out=o)
+
+
+def in_dtype(x: Any, y: Any, o: Any) -> Any:
+    return np.add(x, y, out=o, dtype=np.float32)
+
+
+def safely(x: Any, y: Any, o: Any) -> Any:
+    return np.add(x, y, out=o, casting="safe")
+
+
+def under_mask(x: Any, y: Any, o: Any) -> Any:
+    return np.add(x, y, out=o, where=y)
+
+
+def pair(x: Any, y: Any, o: Any) -> Any:
+    return np.divmod(x, y, out=(o, o.copy()))
+
+
+def clipped(x: Any, y: Any, o: Any) -> Any:
+    return np.clip(x, y, y, out=o)
+
+
+def multiplied(x: Any, y: Any, o: Any) -> Any:
+    return np.matmul(x, y, out=o)
+
+
+def outer(x: Any, y: Any, o: Any) -> Any:
+    return np.multiply.outer(x, y, out=o)
+
+
+def added_in_place(x: Any, y: Any, o: Any) -> Any:
+    o += x
+    return o
+
+
+def power_in_place(x: Any, y: Any, o: Any) -> Any:
+    o **= x
+    return o
+
+
+def shift_in_place(x: Any, y: Any, o: Any) -> Any:
+    o <<= x
+    return o
+
+
+def taken(x: Any, y: Any, o: Any) -> Any:
+    return np.take(x, [0, 1], axis=0, out=o)
+
+
+def squeezed(x: Any, y: Any, o: Any) -> Any:
+    return x.compress([True, True], axis=0, out=o)
+
+
+def position(x: Any, y: Any, o: Any) -> Any:
+    return np.argmax(x, axis=0, out=o)
+
+
+def dotted(x: Any, y: Any, o: Any) -> Any:
+    return np.dot(x, x.T, out=o)
+
+
+CALLS = [
+    into, positional, without, unary, in_dtype, safely, under_mask, pair, clipped, multiplied, outer, added_in_place,
+    power_in_place, shift_in_place, taken, squeezed, position, dotted,
+]  # fmt: skip
+XS = [np.arange(6.0).reshape(2, 3), np.arange(6).reshape(2, 3), np.arange(6.0).reshape(2, 3)[:, :2]]
+YS = [np.arange(6, dtype=np.int32).reshape(2, 3), np.arange(4.0), np.arange(3) + 1j]
+OUTS = [
+    np.zeros((2, 3)), np.zeros((2, 3), np.int16), np.zeros((4, 5), np.int8), np.zeros((2, 2), np.float32),
+    np.zeros(3, bool), np.zeros((1, 3), np.uint8),
+]  # fmt: skip
+
+
+def outcome(f: Callable[..., Any], x: Any, y: Any, o: Any) -> Any:
+    """The kind of error, or the values; and what `o` holds then."""
+    try:
+        with np.errstate(all="ignore"):
+            made = f(x, y, o)
+    except (TypeError, ValueError) as error:
+        return TypeError if isinstance(error, TypeError) else ValueError
+    return repr([np.asarray(v).tolist() for v in (made if isinstance(made, tuple) else (made,))])
+
+
+@pytest.mark.parametrize("f", CALLS)
+def test_the_first_error_is_numpys(f: Callable[..., Any]) -> None:
+    jitted = jg.jit(f, numerics="numpy")
+    kinds = set()
+    for x, y, o in itertools.product(XS, YS, OUTS):
+        given, same = o.copy(), o.copy()
+        expected = outcome(f, x, y, given)
+        assert outcome(jitted, x, y, same) == expected, (x.dtype, x.shape, y.dtype, y.shape, o.dtype, o.shape)
+        np.testing.assert_array_equal(same, given)
+        kinds.add(expected if isinstance(expected, type) else None)
+    assert kinds & {TypeError, ValueError}
+
+
+@pytest.mark.parametrize("f", [into, in_dtype, clipped, added_in_place])
+def test_eager_tensors_refuse_in_the_same_order(f: Callable[..., Any]) -> None:
+    for x, y, o in itertools.product(XS, YS, OUTS):
+        tensors = [jg.Tensor(v.copy()) for v in (x, y, o)]
+        assert outcome(f, *tensors) == outcome(f, x, y, o.copy())
+
+
+def test_the_texts_are_numpys() -> None:
+    x, o = np.ones((2, 3)), np.zeros(4, np.int8)
+    for f in (lambda x, o: np.add(x, x, out=o), lambda x, o: x[0] + x[:, :2], lambda x, o: o.__iadd__(x)):
+        with pytest.raises((TypeError, ValueError)) as expected:
+            f(x, o)
+        with pytest.raises((TypeError, ValueError)) as found:
+            jg.jit(f)(x, o)
+        if issubclass(expected.type, TypeError):
+            assert str(found.value).startswith(str(expected.value))
