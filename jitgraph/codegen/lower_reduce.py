@@ -8,6 +8,7 @@ are computed in the body; reductions over one domain share it where their orders
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -22,7 +23,7 @@ from jitgraph.codegen.lower_short import is_short, short_test
 from jitgraph.codegen.lower_stretches import emit_stretches
 from jitgraph.codegen.lower_values import Index, Slot
 from jitgraph.codegen.lower_views import Memory, dense_strides
-from jitgraph.ir.dims import DimLike, as_symbol, symbol
+from jitgraph.ir.dims import DimLike, as_symbol, dim_max, dim_min, symbol
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import Shape, TensorType
@@ -95,7 +96,7 @@ def emit_reductions(group: Group, n: Nest, settled: frozenset[int] = frozenset()
     plans = {}
     for r in reduces:
         assert r.op is not None
-        plans[r] = plan_of(r.op, r.domain)
+        plans[r] = _chunked(group, r, plan_of(r.op, r.domain))
     while reduces:
         master = next((r for r in reduces if plans[r].order != "free"), reduces[0])
         plan = plans[master]
@@ -131,6 +132,28 @@ def _shows(n: Nest, axis: int) -> bool:
         if plan.order != "free" and _walk(plan, axis) != _walk(without, axis):
             return True
     return False
+
+
+def _chunked(group: Group, r: Root, plan: ReductionPlan) -> ReductionPlan:
+    """The plan with the chunks that NumPy makes of its inner run also where one of its sizes turns out to be 1."""
+    if plan.chunk is None or r.op is None:
+        return plan
+    for axis in plan.inner:
+        size = r.domain[axis]
+        if axis < group.rows or _is_argument(group, size) or _is_one(group, size) is not None:
+            continue
+        single = plan_of(r.op, _one_at(r.domain, axis))
+        total: DimLike = 1
+        for k in plan.inner:
+            total = total * r.domain[k]
+        many = dim_max(0, dim_min(1, size - 1))
+        chunk, period = (
+            many * (total if a is None else a) + (1 - many) * (total if b is None else b)
+            for a, b in ((plan.chunk, single.chunk), (plan.period, single.period))
+        )
+        unending = plan.period is None and single.period is None
+        return replace(plan, chunk=dim_max(1, chunk), period=None if unending else dim_max(1, period))
+    return plan
 
 
 def _walk(plan: ReductionPlan, axis: int) -> tuple[list[int], list[int]]:
