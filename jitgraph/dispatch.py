@@ -19,6 +19,7 @@ from jitgraph import errors
 from jitgraph.cache.memory import Miss, Misses, Specialisations
 from jitgraph.compiler import Stages, apply_options
 from jitgraph.config import config
+from jitgraph.errstate import is_heard
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.layouts import extent
 from jitgraph.loading import uncollected
@@ -48,6 +49,14 @@ _ASSUMED = 500
 _NATIVE_KEY = 4
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
+
+
+def _callers_level() -> int:
+    """The `stacklevel` of the innermost frame that is not of this package, for a warning of the function that asks."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(f"{__package__}."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Dispatcher:
@@ -84,7 +93,7 @@ class Dispatcher:
             TraceError: it cannot be captured, and `fallback` is "error".
             whatever the function raises.
         """
-        if config.disable_jit or current_mode() is not None:
+        if config.disable_jit or current_mode() is not None or is_heard():
             return self.fn(*args, **kwargs)
         leaves, tree = self._flatten(args, kwargs)
         key = self._key(leaves, tree)
@@ -277,7 +286,7 @@ class Dispatcher:
         except errors.TraceError as e:
             if self.options.fallback != "eager" and not isinstance(e, errors.LeftToPython):
                 raise
-            warnings.warn(f"{self.name} runs in plain Python: {e}", UserWarning, stacklevel=5)
+            warnings.warn(f"{self.name} runs in plain Python: {e}", UserWarning, stacklevel=_callers_level())
             return Plain(str(e), path)
         except Exception as e:
             if hasattr(e, "__jitgraph_effects__"):

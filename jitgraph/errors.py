@@ -2,7 +2,7 @@
 
 JitgraphError
 ├── TraceError (TypeError)          what cannot be captured, with the user's line and a remedy
-│   └── LeftToPython                what only Python can do with data (keys, texts, lists that grow): its calls run there
+│   └── LeftToPython                what only Python can do with data (keys, texts, lists that grow): calls run there
 ├── ShapeError (ValueError)         shapes that do not fit
 ├── DTypeError (TypeError)          dtypes that do not fit
 ├── StateTypeError (TypeError)      what a loop carries changes its type, or branches answer different types

@@ -38,7 +38,7 @@ class TreeDef:
             isinstance(other, TreeDef)
             and self._hash == other._hash
             and self.kind is other.kind
-            and self.meta == other.meta
+            and _is_same_meta(self.meta, other.meta)
             and self.children == other.children
         )
 
@@ -58,6 +58,21 @@ class TreeDef:
         return "None" if self.kind is type(None) else f"{self.kind.__name__}({', '.join(inner)})"
 
 
+def is_same_key(a: Hashable, b: Hashable) -> bool:
+    """Whether equal keys of dicts are one to a program, too: 1, 1.0 and True are not, nor are 0.0 and -0.0."""
+    if a is b:
+        return True
+    return type(a) is type(b) and (not isinstance(a, _INEXACT) or repr(a) == repr(b))
+
+
+def _is_same_meta(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    return bool(a == b) and (type(a) is not tuple or (type(b) is tuple and all(map(is_same_key, a, b))))
+
+
+#: Classes whose equal objects may be written in two ways, or have equal items of several classes.
+_INEXACT: Final = (float, complex, tuple, frozenset)
 LEAF: Final = TreeDef(None)
 NONE: Final = TreeDef(type(None))
 

@@ -12,6 +12,7 @@ import jitgraph as jg
 from jitgraph.codegen import llvm
 from jitgraph.codegen.llvm_function import LONGEST_BLOCK
 from jitgraph.compiler import Stages
+from jitgraph.ir.graph import Graph, Symbol
 from jitgraph.specialise import chosen_order
 
 _BENCH = Path(jg.__file__).parents[1] / "bench" / "compile_time.py"
@@ -167,3 +168,42 @@ def test_many_branches_need_no_deep_stack() -> None:
     assert graph.results[ways[False][0]].how == "argument"
     assert graph.results[ways[True][0]].how == "fresh"
     assert len(ways[False]) == 301
+
+
+class _Looked(dict):  # type: ignore[type-arg]
+    """Symbols that count how often a name is looked for."""
+
+    count = 0
+
+    def __contains__(self, name: object) -> bool:
+        _Looked.count += 1
+        return super().__contains__(name)
+
+
+def test_names_of_symbols_are_not_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops that all have one index find a name at once, whatever was found before."""
+    init = Graph.__init__
+
+    def counting(self, name: str) -> None:
+        init(self, name)
+        self.symbols = _Looked()
+
+    monkeypatch.setattr(Graph, "__init__", counting)
+    looked = []
+    for n in (20, 80):
+        fn, args = bench.SHAPES["loops"](5 * n)
+        _Looked.count = 0
+        with jg.config.override(verify=False):
+            graph = jg.jit(fn).graph(*args)
+        looked.append(_Looked.count)
+        loops = [op.attrs["index"] for op in graph.walk() if op.name == "for"]
+        assert len(set(loops)) == len(loops) >= n
+    assert looked[1] < 5 * looked[0]
+
+
+def test_unused_names() -> None:
+    graph = Graph("f")
+    graph.add_symbol(Symbol("i1", "value"))
+    assert [graph.unused_name("i") for _ in range(3)] == ["i0", "i2", "i3"]
+    assert graph.unused_name("j_", 1) == "j_1"
+    assert graph.clone().unused_name("i") == "i0"

@@ -95,6 +95,12 @@ def test_structures_differ() -> None:
         Layer(1, 2),
         Pair(1, 2, "s"),
         Pair(1, 2, "t"),
+        *(
+            {key: 1}
+            for key in (1, True, 1.0, 0.0, -0.0, (1, 2), (True, 2), (1, 2.0), frozenset([1]), frozenset([True]))
+        ),
+        OrderedDict({1: 1}),
+        OrderedDict({True: 1}),
     ]
     structures = [flatten(t)[1] for t in trees]
     assert len(set(structures)) == len(trees)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgraph import errstate
 from jitgraph.dtypes import COMPILED
 from jitgraph.once import once
 
@@ -53,7 +54,7 @@ def refusal() -> str:
     if int(np.__version__.split(".")[0]) < 2:
         return "NumPy is older than 2"
     try:
-        wrong = _python_objects() or _arrays() or _scalars() or _functions()
+        wrong = _python_objects() or _arrays() or _scalars() or _functions() or _error_states()
     except (AttributeError, TypeError, ValueError, OverflowError, IndexError) as e:
         return f"the test of the layout of objects failed: {e!r}"
     return f"unknown layout of {wrong} objects" if wrong else ""
@@ -112,6 +113,20 @@ def _scalars() -> str:
         x = dtype.type(1.5 + 2.5j if dtype.kind == "c" else 3)
         if ctypes.string_at(id(x) + offsets()["value"], dtype.itemsize) != x.tobytes():
             return str(dtype)
+    return ""
+
+
+def _error_states() -> str:
+    """Whether the first word of what NumPy's variable holds tells how errors are handled; see `vectorcall.unheard`."""
+    if errstate.VARIABLE is None:
+        return "error state"
+    for number, how in enumerate(("ignore", "warn", "raise", "call", "print", "log")):
+        for shift, kind in ((0, "divide"), (3, "over"), (6, "under"), (9, "invalid")):
+            handled: Any = {kind: how}
+            with np.errstate(all="ignore"), np.errstate(**handled):
+                state = errstate.VARIABLE.get()
+                if _at(_at(id(state) + offsets()["value"]), _I) & 0xFFF != number << shift:
+                    return "error state"
     return ""
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgraph import errstate
 from jitgraph.config import config
 from jitgraph.native import layout
 from jitgraph.native.records import Off
@@ -32,7 +33,8 @@ LIBRARY = ("aligned_alloc",)
 POOL = ("pool_array", "pool_alloc", "memory_free")
 NUMPY = ("PyArray_NewFromDescr", "PyArray_Scalar", "PyArray_SetBaseObject")
 VALUES = (
-    "off", "mode", "none", "true", "false", "ndarray", "str", "dict", "function", "AttributeError", "name_of_dict",
+    "off", "mode", "errors", "errors_default", "none", "true", "false", "ndarray", "str", "dict", "function",
+    "AttributeError", "name_of_dict",
 )  # fmt: skip
 #: The number of each word.
 NUMBERS = {name: k for k, name in enumerate((*PYTHON, *LIBRARY, *NUMPY, *POOL, *VALUES))}
@@ -64,8 +66,9 @@ def table() -> Any:
     words[NUMBERS["PyArray_Scalar"]] = numpy_table[layout.SCALAR]
     words[NUMBERS["PyArray_SetBaseObject"]] = numpy_table[layout.SET_BASE]
     objects: dict[str, Any] = {
-        "mode": mode_variable(), "none": None, "true": True, "false": False, "ndarray": np.ndarray, "str": str,
-        "dict": dict, "function": types.FunctionType, "AttributeError": AttributeError, "name_of_dict": "__dict__",
+        "mode": mode_variable(), "errors": errstate.VARIABLE, "errors_default": errstate.DEFAULT, "none": None,
+        "true": True, "false": False, "ndarray": np.ndarray, "str": str, "dict": dict, "function": types.FunctionType,
+        "AttributeError": AttributeError, "name_of_dict": "__dict__",
     }  # fmt: skip
     for name, x in objects.items():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))

@@ -20,6 +20,8 @@ from jitgraph.native.records import MISS, SHORT_BYTES, Block, Entry, Frame, Out,
 #: Of `nargsf`: the caller lends the word in front of the arguments.
 COUNT_MASK = 0x7FFFFFFFFFFFFFFF
 NO_MEMORY = -1
+#: Three bits for each kind of floating-point error say how it is handled: 0 ignored, 1 warned of, or more.
+MORE_THAN_WARNINGS = 0xDB6
 
 
 @exported
@@ -32,7 +34,7 @@ def jg_vectorcall(self: int, args: int, nargsf: int, kwnames: int) -> int:
         if c.PyContextVar_Get(the.mode, 0, found) == 0:
             mode = load(found)
             c.Py_DecRef(mode)
-            if mode == the.none:
+            if mode == the.none and unheard(rt):
                 set_word(block, Block.RUNNING, word(block, Block.RUNNING) + 1)
                 result = chain(rt, block, args, nargsf & COUNT_MASK, kwnames)
                 set_word(block, Block.RUNNING, word(block, Block.RUNNING) - 1)
@@ -41,6 +43,22 @@ def jg_vectorcall(self: int, args: int, nargsf: int, kwnames: int) -> int:
         else:
             c.PyErr_Clear()
     return c.PyObject_Vectorcall(word(block, Block.SLOW), args, nargsf, kwnames)
+
+
+@inlined
+def unheard(rt: int) -> int:
+    """Whether nobody asks for more than warnings of floating-point errors; see `errstate`."""
+    found = stack(1)
+    store(found, 0)
+    if c.PyContextVar_Get(the.errors, 0, found):
+        c.PyErr_Clear()
+        return 0
+    state = load(found)
+    answer = 1
+    if state != the.errors_default:
+        answer = 1 if (load(load(state + layout.value)) & MORE_THAN_WARNINGS) == 0 else 0
+    c.Py_DecRef(state)
+    return answer
 
 
 @inlined

@@ -84,7 +84,8 @@ def program_for(tracer: Tracer, f: Any, args: Any, kwargs: Any) -> tuple[Functio
     items, program = args[0], PROGRAMS[id(f)]
     if id(f) in _TRUTHS:
         is_listed = len(args) == 1 and not kwargs and type(items) in (list, tuple)
-        return (program if is_listed and any(type(x) is OneOf for x in items) else None), args
+        stops = is_listed and any(type(x) is OneOf or (type(x) is Tensor and x.type.shape) for x in items)
+        return (program if stops else None), args
     if id(f) in _PICKING and (len(args) > 1 or kwargs):
         return (program, (list(args),)) if not kwargs and _is_mixed(tracer, f, args) else (None, args)
     if type(items) is OneOf:

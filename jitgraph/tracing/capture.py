@@ -47,7 +47,7 @@ from jitgraph.tracing.objects import Objects
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.regions import is_the_users, leak, message_of, sweep, unmade
 from jitgraph.tracing.reruns import settle_reruns
-from jitgraph.tracing.restart import Restart
+from jitgraph.tracing.restart import Exhausted, Restart
 from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer
 from jitgraph.tracing.trace import Trace, TraceOptions
@@ -86,6 +86,8 @@ def trace(
         capture = _Capture(fn, options, spec, leaves, tree, decisions, (args, kwargs), path)
         try:
             return capture.run()
+        except Exhausted as exhausted:
+            raise exhausted.error from None
         except Restart as restart:
             decisions.add(restart)
         except errors.TraceError as error:  # perhaps this call goes another way

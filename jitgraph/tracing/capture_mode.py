@@ -14,7 +14,7 @@ from jitgraph import errors
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, DimLike, symbol, symbols
 from jitgraph.ir.graph import Block, Site, Symbol, Value
-from jitgraph.ir.opdef import REGISTRY, OpDef
+from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import PYTHON_KINDS, IndexMap
 from jitgraph.modes import TraceMode
@@ -52,6 +52,16 @@ def user_frame(frame: Any = None) -> Any:
     return None
 
 
+def _is_calling(frame: Any) -> bool:
+    """Whether the instruction at hand is a call: the frame's own code does not ask what the callee asks for."""
+    if frame is None:
+        return False
+    code, at = frame.f_code.co_code, frame.f_lasti
+    while at > 0 and dis.opname[code[at]] == "CACHE":
+        at -= 2
+    return bool(dis.opname[code[at]].startswith("CALL"))
+
+
 def user_place() -> SourceLoc | None:
     """Where the user's code stands."""
     frame = user_frame()
@@ -87,6 +97,8 @@ class Shown:
 #: more. Those behind do not: so a loop that Python runs while a test holds has an end in the trace, and a call that
 #: takes more turns goes to another trace.
 _HELD: Final = 32
+#: Most operators between integer arguments and a number of turns that is made of them.
+_MOST_BEHIND: Final = 64
 #: Assumptions of a trace: a loop that neither answer ends is none for Python to run.
 _MOST_ASSUMED: Final = 1200
 
@@ -157,6 +169,8 @@ class CaptureMode(TraceMode):
         self.choices: dict[Storage, Choice] = {}
         #: What merged values are in Python, by identity (see `identity`).
         self.either: dict[int, Any] = {}
+        #: Storages that were written, on some path, by what a merge made of them.
+        self.written_through: set[Storage] = set()
         #: The numbers that say which object a name stands for, in a trace where that matters.
         self.objects: Objects | None = None
         #: Merged arrays that are read-only on one path, with the branch whose way is assumed if one is written.
@@ -179,6 +193,9 @@ class CaptureMode(TraceMode):
 
     def fail(self, what: str, remedy: str = "") -> NoReturn:
         raise errors.TraceError(errors.describe(what, self.locate() or self.definition, remedy=remedy))
+
+    def leave(self, what: str, remedy: str = "") -> NoReturn:
+        raise errors.LeftToPython(errors.describe(what, self.locate() or self.definition, remedy=remedy))
 
     def stride(self, argument: int, axis: int) -> Dim | None:
         example = self.strides.get(argument)
@@ -257,6 +274,10 @@ class CaptureMode(TraceMode):
             for w in (*self._watched, *self._returned)
         )
 
+    def watched_with(self, storage: Storage) -> set[Storage]:
+        """What a storage may share memory with."""
+        return {s for w in (*self._watched, *self._returned) if w.storage is storage for s in w.sources}
+
     def on_write(self, storage: Storage, old: Any) -> None:
         super().on_write(storage, old)
         self.outside.on_write(storage)
@@ -275,6 +296,7 @@ class CaptureMode(TraceMode):
                         "copy it first (x = x.copy()), or write in the branches.",
                     )
                 for source in sources:
+                    self.written_through.add(source)
                     if source.value is not None:
                         spoil(self, source, watched.settle)
             elif any(storage is s for s in sources) and merged.value is not None:
@@ -356,6 +378,10 @@ class CaptureMode(TraceMode):
             self._bound.setdefault(value, []).append((self.builder.block, dim))
         return dim
 
+    def symbol_of(self, value: Any) -> DimLike | None:
+        """The symbol that an integer is bound to, if it is."""
+        return next((dim for block, dim in self._bound.get(value, ()) if block in self.blocks), None)
+
     def index_symbol(self, name: str, lower: DimLike, upper: DimLike) -> str:
         """A symbol for a loop index with inclusive bounds."""
         graph = self.builder.graph
@@ -384,20 +410,48 @@ class CaptureMode(TraceMode):
 
     def refuse(self, x: Tensor, wanted: str) -> NoReturn:
         """As in every trace; what code that is not traced (`filter`, `list.index`) asks for is left to Python."""
-        if wanted == "bool":
-            frame = user_frame()
-            if frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL"):
-                self.leave("code that is not traced needs the truth of a traced value", "write it as a loop.")
+        if wanted == "bool" and _is_calling(user_frame()):
+            self.leave("code that is not traced needs the truth of a traced value", "write it as a loop.")
         super().refuse(x, wanted)
 
     def concrete_dim(self, dim: DimLike, wanted: str) -> int:
         """As in every trace; an integer argument that the size is made of becomes part of the specialisation."""
         if isinstance(dim, Dim):
-            graph = self.builder.graph
-            for s in [graph.symbols[name] for name in symbols(dim)]:
-                if s.origin == "value" and s.arg >= 0:
-                    self.specialise(graph.args[s.arg])
+            for value in self.integers_behind(dim) or ():
+                self.specialise(value)
         return super().concrete_dim(dim, wanted)
+
+    def integers_behind(self, dim: DimLike) -> list[Value] | None:
+        """Scalar arguments that a size follows from, beside sizes of arguments; None if other data is behind it."""
+        graph = self.builder.graph
+        made = {str(d): value for value, known in self._bound.items() for _, d in known}
+        found: list[Value] = []
+        waiting: list[Value | DimLike] = [dim]
+        for _ in range(_MOST_BEHIND):
+            if not waiting:
+                return found
+            x = waiting.pop()
+            if not isinstance(x, Value):
+                for s in [graph.symbols[name] for name in symbols(x)]:
+                    if s.origin == "value" and s.arg >= 0:
+                        found.append(graph.args[s.arg])
+                    elif s.origin == "value" and s.name in made:
+                        waiting.append(made[s.name])
+                    elif s.origin != "arg":
+                        return None
+            elif x.type.ndim or x.type.dtype.kind not in "iub":
+                return None
+            elif x.producer is None:
+                if x.block is not graph.body or not (x.index in self.leaf_of or self.outside.number_path(x)):
+                    return None
+                found.append(x)
+            elif x.producer.name == "dim":
+                waiting.append(x.producer.attrs["value"])
+            elif x.producer.regions or Trait.PURE not in x.producer.defn.traits:
+                return None
+            else:
+                waiting += x.producer.operands
+        return None
 
     def specialise(self, value: Value) -> None:
         """Trace anew with an argument, or a number from outside, that Python knows; nothing if it is neither.
@@ -506,13 +560,13 @@ class CaptureMode(TraceMode):
         if flag in self.known_flags:
             return self.known_flags[flag]
         if not self.can_turn_back():
-            self.fail(
+            self.leave(
                 f"{why} depends on data, in a loop, in a branch or after an effect that the caller can see",
                 "do it before the effect and outside of the loop, or give both cases one type.",
             )
         number = len(self.assumed)
         if number >= _MOST_ASSUMED:
-            self.fail(f"{why} depends on data, and so did {number} before it", "use a loop in the function itself.")
+            self.leave(f"{why} depends on data, and so did {number} before it", "use a loop in the function itself.")
         answer = self.path[number] if number < len(self.path) else number < max(_HELD, 2 * len(self.path))
         self.assumed.append(answer)
         self.known_flags[flag] = answer

@@ -130,6 +130,8 @@ class Region:
         self.failure: Exception | None = None
         #: Names that the last turn leaves bound to a view of an array from before the loop.
         self.left: dict[str, Tensor] = {}
+        #: The variables at the end of the turn that was compared last.
+        self.end_scope: Any = None
         #: Names that a turn ends with one another's arrays, written: a turn of the operator will be two of them.
         self.swapped: set[str] = set()
         #: Arrays from before the loop that a turn makes unusable: at the start of the next one they are.
@@ -152,8 +154,9 @@ class Region:
         #: Names whose types before the loop and behind a turn differ, where no first turn can be traced in front.
         self.optional: set[str] = set()
         #: Arrays, by name and number of the leaf, whose object's number is carried, and these in the attempt.
-        self.objects: dict[tuple[str, int], None] = {}
-        self.object_arguments: dict[tuple[str, int], Value] = {}
+        #: The value is which view of its memory it is (`objects.Memory.steps`).
+        self.objects: dict[tuple[str, int], tuple[Any, ...] | None] = {}
+        self.object_arguments: dict[tuple[str, int], tuple[Value, Value]] = {}
         #: The turn that is traced, in a trace that numbers objects.
         self.this_turn: Turn | None = None
 
@@ -249,7 +252,10 @@ class Region:
             self._add_storage(value._storage)  # written in place: the name stays bound to it
             return
         if type(value) is OneOf and carried_options.is_open(self, name, value, value):
-            carried_options.carry(self, name, value, value)
+            try:
+                carried_options.carry(self, name, value, value)
+            except Changed as change:  # too many types
+                self._fail_type(change)
             return
         leaves, tree = parts_of(value)
         types = [dense(carried_type(x)) for x in leaves]
@@ -434,7 +440,7 @@ class Region:
             Changed: another attempt will not do.
         """
         fits = True
-        self.left = {}
+        self.left, self.end_scope = {}, scope
         self.swapped = self._swapped(scope)
         for name in dict.fromkeys((*self.info.head, *self.info.after)):
             if name != self.own_flag:
@@ -505,7 +511,7 @@ class Region:
             (several and isinstance(x, str | bytes | type))
             or (
                 self._is_unread(name)
-                and (self._stays(x) if keeps else self._is_left(x))
+                and (self.stays(x) if keeps else self._is_left(x))
                 and (maybe or self._has_turn())
                 and (not several or stays_inside(self.mode, x))
             )
@@ -517,7 +523,7 @@ class Region:
         if any(size and not self._is_outer(x) for x, size in zip(leaves, sized, strict=True)):
             self.sized_inside.add(name)
             return True
-        if self._is_unread(name) and self._runs() and all(self._stays(x) for x in leaves):
+        if self._is_unread(name) and self._runs() and all(self.stays(x) for x in leaves):
             return True  # the same view of what was there before, in each turn
         is_read = name in self.info.head
         overwritten = self._is_unread(name) and not keeps and self._runs()
@@ -578,7 +584,7 @@ class Region:
         known = self._inner().isdisjoint(sizes_of(x) | sizes_of(make(x._storage, ())))
         return known and not x.type.layout.is_dense
 
-    def _stays(self, x: Any) -> bool:
+    def stays(self, x: Any) -> bool:
         """Whether it is the same view of an array from before the loop in each turn."""
         return self._is_outer(x) and self._inner().isdisjoint(sizes_of(x))
 
@@ -728,8 +734,8 @@ class Region:
                 lies = t.kind == "array" and have is not None and not same_layout(t, have) and have.layout.is_dense
                 if lies and carried.read and carried.tree is None and self._may_peel():
                     raise Changed(carried.name, t, x)  # from the second turn on it may lie in memory as here
-                narrower = joined == t and have is not None and t.is_python and have.is_python and carried.tree is None
-                if narrower:  # a float before the loop, an int from the first turn on
+                narrower = joined == t and have is not None and have.is_python and carried.tree is None
+                if narrower:  # a float or NumPy's number before the loop, an int from the first turn on
                     if self._may_peel() or not carried.read or have is None:
                         raise Changed(carried.name, t, x)
                     return self._carry_kind(carried, end, have)
@@ -753,7 +759,13 @@ class Region:
         argument = carried.arguments[k]
         if carried.tree is not None or argument is None or argument.type.kind == "array" or argument.uses:
             return False
-        return end is not argument and carried.name not in self.left and self._runs()
+        handed_on = any(type(x) is Tensor and x._storage.value is argument for x in self._left_in_turn())
+        return not handed_on and end is not argument and carried.name not in self.left and self._runs()
+
+    def _left_in_turn(self) -> Iterator[Any]:
+        """The parts of what the names are bound to at the end of the turn that is compared."""
+        for name in dict.fromkeys((*self.info.head, *self.info.after)):
+            yield from parts_of(self.end_scope.get(name))[0]
 
     @staticmethod
     def _are_arrays(carried: Carried, k: int, x: Any) -> bool:
@@ -842,7 +854,7 @@ class Region:
         name = change.name
         shown = "the value that the function returns" if name.startswith("_jg_") else name
         before = str(change.before) if isinstance(change.before, TensorType) else describe(change.before)
-        raise errors.TraceError(
+        raise errors.LeftToPython(
             errors.describe(
                 f"{shown} changes its type in a loop: {before} at the start of a turn, "
                 f"{describe(change.after)} at its end",
@@ -937,8 +949,8 @@ class Region:
                 origins.choose(self.mode, leaves[k], codes)
             made[carried.name] = leaves
         kept = {name for name in made if self._is_kept(self.names[name], scope.get(name))}
-        objects = results[at : at + len(self.objects)]
-        at += len(self.objects)
+        objects = results[at : at + 2 * len(self.objects)]
+        at += len(objects)
         for storage in self.storages:
             if storage.value.name and not results[at].name:
                 results[at].name = storage.value.name
@@ -998,7 +1010,8 @@ class Region:
             if len(heads) == len(carried.inits):
                 for head, init, t, argument in zip(heads, carried.inits, carried.types, carried.arguments, strict=True):
                     known = type(head) is Tensor and type(init) is Tensor and t is not None and t.kind == "array"
-                    if known and not is_spoiled(head) and head._storage.value is not argument:
+                    through = known and head._storage in self.mode.written_through
+                    if known and (through or (not is_spoiled(head) and head._storage.value is not argument)):
                         yield name, init
 
     def _spoil_written(self) -> None:
@@ -1014,10 +1027,9 @@ class Region:
                     f"{name} is an array of the caller's, is written to, and stands for another array in the next turn",
                     f"work on copies ({name} = {name}.copy()) and write the result back after the loop.",
                 )
-            spoil(
-                self.mode, storage, None, f"an array that {name} stood for before a loop that wrote to it",
-                "use the variables that the loop leaves, or a copy made before it.",
-            )  # fmt: skip
+            text = f"an array that {name} stood for before a loop that wrote to it is used"
+            remedy = "use the variables that the loop leaves, or a copy made before it."
+            spoil(self.mode, storage, None, error=self._unknown_behind(text, remedy).error)
 
     @staticmethod
     def _is_whole(x: Any) -> bool:

@@ -7,7 +7,8 @@ object at the end of a turn than before the loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.types import python_type
@@ -16,12 +17,15 @@ from jitgraph.tracing.capture_mode import is_spoiled
 from jitgraph.tracing.carried_names import parts_of
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.merging import Scope, remade, variables_of
-from jitgraph.tracing.objects import Objects, Turn, is_object, object_of
+from jitgraph.tracing.objects import UNSEEN, Memory, Objects, Turn, is_bound_in, is_object, joined, object_of
 from jitgraph.tracing.poison import Maybe, OneOf
 
 if TYPE_CHECKING:
     from jitgraph.tracing.carried import Region
     from jitgraph.tracing.regions import Opened
+
+    #: The number of an array, and where it lies.
+    _Known: TypeAlias = tuple[Value, Memory]
 
 
 def _leaves(value: Any) -> list[Any]:
@@ -49,12 +53,13 @@ def begin_turn(region: Region, opened: Opened) -> Turn | None:
 
 
 def arguments(region: Region, block: Block) -> None:
-    region.object_arguments = {key: block.add_arg(python_type("py_int")) for key in region.objects}
+    number = python_type("py_int")
+    region.object_arguments = {key: (block.add_arg(number), block.add_arg(number)) for key in region.objects}
 
 
 def bind_heads(region: Region) -> None:
     """What names stand for at the start of a turn has the numbers that are carried."""
-    for name, numbers in _by_name(region.object_arguments).items():
+    for name, numbers in _by_name(region, region.object_arguments).items():
         if name in region.heads or (name in region.info.head and name not in region.names):
             region.heads[name] = _renewed(region, name, region.get(name), numbers)
 
@@ -63,14 +68,25 @@ def compare(region: Region, scope: Scope) -> bool:
     """Whether all objects that a turn leaves are those that are carried; else they are from here on."""
     if region.mode.objects is None:
         return True
-    known = len(region.objects)
+    objects, fits = region.mode.objects, True
+    inner = region._inner()
+    turn = [region.this_turn] if region.this_turn else []
     for name in dict.fromkeys((*region.info.head, *region.info.after)):
         for k, x in enumerate(_leaves(scope.get(name)) if name != region.own_flag else ()):
-            if is_object(x) and (name, k) not in region.objects:
-                before = _leaf(region.before.get(name), k)
-                if before is None or object_of(before) is not object_of(x):
-                    region.objects[name, k] = None
-    return len(region.objects) == known
+            before = _leaf(region.before.get(name), k)
+            key = name, k
+            if not is_object(x) or (
+                key not in region.objects and before is not None and object_of(before) is object_of(x)
+            ):
+                continue
+            steps: Any = region.in_turn(partial(objects.memory, x, *turn)).steps
+            first = UNSEEN if before is None else objects.memory(before).steps
+            steps = None if is_bound_in(steps, inner) else joined(first, steps)
+            if key not in region.objects:  # what a turn begins with was not known
+                region.objects[key], fits = first, False
+            elif region.objects[key] not in (None, steps):  # one that changes goes on changing
+                region.objects[key], fits = steps if region.objects[key] is UNSEEN else None, False
+    return fits
 
 
 def inits(region: Region) -> list[Value]:
@@ -78,7 +94,7 @@ def inits(region: Region) -> list[Value]:
     objects = region.mode.objects
     if objects is None:
         return []
-    return [objects.number(_leaf(region.before.get(name), k)) for name, k in region.objects]
+    return [n for name, k in region.objects for n in objects.numbers(_leaf(region.before.get(name), k))[:2]]
 
 
 def ends(region: Region, scope: Scope) -> list[Value]:
@@ -87,9 +103,10 @@ def ends(region: Region, scope: Scope) -> list[Value]:
     if objects is None:
         return []
     found: list[Value] = []
-    for (name, k), argument in region.object_arguments.items():
+    turn = [region.this_turn] if region.this_turn else []
+    for (name, k), carried in region.object_arguments.items():
         x = None if region.failure is not None else _leaf(scope.get(name), k)
-        found.append(argument if x is None else objects.number(x, *([region.this_turn] if region.this_turn else [])))
+        found += carried if x is None else objects.numbers(x, *turn)[:2]
     return found
 
 
@@ -98,7 +115,8 @@ def deliver(region: Region, bound: dict[str, Any], results: Sequence[Value]) -> 
 
     Without numbers, arrays that turns bind to a name are noted: they may be what another name stands for.
     """
-    for name, numbers in _by_name(dict(zip(region.objects, results, strict=True))).items():
+    pairs = zip(results[::2], results[1::2], strict=True)
+    for name, numbers in _by_name(region, dict(zip(region.objects, pairs, strict=True))).items():
         if name in bound:
             bound[name] = _renewed(region, name, bound[name], numbers)
     for name, value in bound.items():
@@ -108,14 +126,14 @@ def deliver(region: Region, bound: dict[str, Any], results: Sequence[Value]) -> 
                 note(region.mode, x, None)
 
 
-def _by_name(values: dict[tuple[str, int], Value]) -> dict[str, dict[int, Value]]:
-    found: dict[str, dict[int, Value]] = {}
-    for (name, k), value in values.items():
-        found.setdefault(name, {})[k] = value
+def _by_name(region: Region, values: dict[tuple[str, int], tuple[Value, Value]]) -> dict[str, dict[int, _Known]]:
+    found: dict[str, dict[int, _Known]] = {}
+    for (name, k), (number, memory) in values.items():
+        found.setdefault(name, {})[k] = number, Memory(memory, region.objects[name, k])
     return found
 
 
-def _renewed(region: Region, name: str, value: Any, numbers: dict[int, Value]) -> Any:
+def _renewed(region: Region, name: str, value: Any, numbers: dict[int, _Known]) -> Any:
     """A value whose arrays are objects with these numbers."""
     objects = region.mode.objects
     assert objects is not None
@@ -124,12 +142,12 @@ def _renewed(region: Region, name: str, value: Any, numbers: dict[int, Value]) -
     leaves, tree = parts_of(value)
     if type(value) is OneOf or (tree is not None and name not in region.names):  # a container stays the one it is
         return value
-    made = [_named(objects, x, numbers[k]) if k in numbers and is_object(x) else x for k, x in enumerate(leaves)]
+    made = [_named(objects, x, *numbers[k]) if k in numbers and is_object(x) else x for k, x in enumerate(leaves)]
     return made[0] if tree is None else unflatten(tree, made)
 
 
-def _named(objects: Objects, x: Any, number: Value) -> Any:
+def _named(objects: Objects, x: Any, number: Value, memory: Memory) -> Any:
     if object_of(x) is x:
         x = note(objects.mode, remade(x, x._storage), None)
-    objects.name(x, number)
+    objects.name(x, number, memory)
     return x

@@ -20,6 +20,7 @@ from jitgraph.tracing.merging import (
     kind_of,
     options_of,
     renumbered,
+    stays_inside,
 )
 from jitgraph.tracing.poison import OneOf
 
@@ -56,7 +57,7 @@ def carry(region: Region, name: str, before: Any, end: Any, known: Carried | Non
 
     for x in options_of(before):
         leaves, tree = flatten(x, boxed)
-        add(Option(kind_of(mode, x), tree), leaves, [dense(carried_type(i)) for i in leaves], leaves)
+        add(Option(kind_of(mode, x), tree), leaves, [_type(region, i) for i in leaves], leaves)
     at = 1
     for option in known.options if known is not None else ():
         assert known is not None
@@ -71,7 +72,7 @@ def carry(region: Region, name: str, before: Any, end: Any, known: Carried | Non
         if not any(alike(mode, made.kind, o.kind) for o in options):
             if any(is_array(i) and any(not inner.isdisjoint(symbols(d)) for d in i.type.shape) for i in leaves):
                 raise Changed(name, before, end)
-            add(made, [None] * len(leaves), [dense(carried_type(i)) for i in leaves], leaves)
+            add(made, [None] * len(leaves), [_type(region, i) for i in leaves], leaves)
     if len(options) > _MOST_TYPES:
         raise Changed(name, before, end)
     tree = TreeDef(OneOf, _meta(region, name, before, end), (LEAF, *(o.tree for o in options)))
@@ -79,6 +80,13 @@ def carry(region: Region, name: str, before: Any, end: Any, known: Carried | Non
     region.names[name] = Carried(
         name, tree, inits, types, fixed, read, read_only=protected(inits), options=tuple(options)
     )
+
+
+def _type(region: Region, x: Any) -> TensorType | None:
+    """The type that a part of an option is carried with; None: an array from before the loop, which stays itself."""
+    if is_array(x) and region.stays(x) and stays_inside(region.mode, x):
+        return None
+    return dense(carried_type(x))
 
 
 def _meta(region: Region, name: str, before: Any, end: Any) -> Any:

@@ -219,6 +219,8 @@ def draw(tracer: Any, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
         promised = learn(mode, example, tree, leaves, dynamic)
     except Refused as why:
         raise refuse(mode, shown, str(why)) from None
+    except Exception as error:  # noqa: BLE001  # the method's own, for all stand-ins: perhaps these do not suit it
+        mode.leave(f"{shown} is for Python to call: {error}", "pass what it draws as an argument.")
     result = emit(tracer, Draw(place, name), lambda *a, **k: promised, args, kwargs)
     if out is not None:
         from jitgraph.xp.core import deliver

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph.errors import InternalError
+from jitgraph.pytree import is_same_key
 from jitgraph.records import dataclass, field
 from jitgraph.tracing.leaves import Key, leaf_text, leaf_type
 
@@ -314,10 +315,6 @@ class ValueGuard:
         return f"{self.place.text} is {self.value!r}"
 
 
-def _is_same_key(a: Hashable, b: Hashable) -> bool:
-    return a is b or (type(a) is type(b) and (type(a) is str or repr(a) == repr(b)))
-
-
 @dataclass(slots=True, eq=False, repr=False)
 class StructureGuard:
     """The container at `place` still has the keys (or the length) and class it had."""
@@ -334,7 +331,7 @@ class StructureGuard:
         if isinstance(self.keys, int):
             return len(found) == self.keys
         now = tuple(found)  # 1, 1.0 and True are equal
-        return now == self.keys and all(map(_is_same_key, now, self.keys))
+        return now == self.keys and all(map(is_same_key, now, self.keys))
 
     def __str__(self) -> str:
         count = self.keys if isinstance(self.keys, int) else len(self.keys)

@@ -103,7 +103,7 @@ class ForRegion(Region):
             return
         self.attempts += 1
         if self.attempts > _ATTEMPTS:
-            self.mode.fail(
+            self.mode.leave(
                 "the types of what the loop carries do not settle: they change from turn to turn",
                 "give each name one type and shape before the loop.",
             )
@@ -513,7 +513,7 @@ class WhileLoop(Region):
             return True
         self.attempts += 1
         if self.attempts > _ATTEMPTS:
-            self.mode.fail(
+            self.mode.leave(
                 "the types of what the loop carries do not settle: they change from turn to turn",
                 "give each name one type and shape before the loop.",
             )
@@ -558,7 +558,7 @@ class WhileLoop(Region):
                         return self.mode.assume(truth, "whether a `while` has a turn")
                     if self.key in self.mode.unrolled:
                         raise self.mode.unrolled[self.key]
-                    self.mode.fail("the test of a `while` whose body changes shapes depends on data", "use a `for`.")
+                    self.mode.leave("the test of a `while` whose body changes shapes depends on data", "use a `for`.")
                 self.regions.undo(self.mark)
                 self.before = None
                 self.traced = True
@@ -579,12 +579,12 @@ class WhileLoop(Region):
         names = {cell.name: name for name, cell in self.cells.items()}
         for cell, value in opened.cells:
             if cell.name not in names or self.get(names[cell.name]) is not value:
-                self.mode.fail(f"the test of a `while` changes {cell.text}", "change it in the body of the loop.")
+                self.mode.leave(f"the test of a `while` changes {cell.text}", "change it in the body of the loop.")
         if any(
             changed[s] is not a
             for s, a in zip(self.storages, self.test_block.args[-len(self.storages) :], strict=False)
         ) or any(s not in self.storages for s in changed):
-            self.mode.fail("the test of a `while` writes to an array", "write in the body of the loop.")
+            self.mode.leave("the test of a `while` writes to an array", "write in the body of the loop.")
         self.block = Block()
         self.opened = self.regions.open(self.block, self.before)
         self.opened.loop = self
@@ -706,7 +706,7 @@ def loop(regions: Regions, iterable: Any, info: Any) -> Unrolled | ForRegion:
         regions.mode.turns += length
         if length > limit or regions.mode.turns > _MOST_IN_ALL:
             what = f"a loop of {length} turns changes what no loop of machine code can: a list, a dict, shapes or types"
-            regions.mode.fail(what, "use arrays made before (out = np.zeros(n); out[i] = ...).")
+            regions.mode.leave(what, "use arrays made before (out = np.zeros(n); out[i] = ...).")
     if isinstance(length, int) and length <= limit:
         return Unrolled(sequence.element(k) for k in range(length))  # one at a time: turns may write to it
     example = regions.mode.example(sequence.length)

@@ -26,7 +26,7 @@ from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.tracing.kinds import Boxed, Tag, boxed, is_exact, join_kinds, tag_of
-from jitgraph.tracing.objects import is_object, object_of
+from jitgraph.tracing.objects import Memory, is_bound_in, is_object, joined, object_of
 from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look, selected
 from jitgraph.tracing.poison import Maybe, OneOf, Poison, as_maybe, unbound, unbound_name
 from jitgraph.tracing.restart import Restart
@@ -541,12 +541,15 @@ class Merge:
         objects = self.mode.objects
         if objects is None or not (is_object(a) or is_object(b)):
             return lambda results: note(self.mode, plan(results), self.predicate, (a, b), self.settle)
-        numbers = [self._in(k, lambda x=x: objects.number(x)) for k, x in enumerate((a, b))]  # type: ignore[misc]
-        at = self.pair(numbers[0], numbers[1], python_type("py_int"))
+        sides = [self._in(k, lambda x=x: objects.numbers(x)) for k, x in enumerate((a, b))]  # type: ignore[misc]
+        at, memory_at = (self.pair(sides[0][n], sides[1][n], python_type("py_int")) for n in (0, 1))
+        steps = joined(*[side[2] for side, x in zip(sides, (a, b), strict=True) if is_object(x)])
+        if is_bound_in(steps, self._inner):
+            steps = None
 
         def build(results: Sequence[Value]) -> Any:
             made = note(self.mode, plan(results), self.predicate, (a, b), self.settle)
-            objects.name(made, results[at])
+            objects.name(made, results[at], Memory(results[memory_at], steps))
             return made
 
         return build
@@ -634,7 +637,7 @@ class Merge:
                 return Restart(settle=settle)
             if lifts and not mode.lifts:
                 return Restart(lifts=True)
-            return errors.TraceError(
+            return errors.LeftToPython(
                 errors.describe(
                     text, loc or mode.locate(), remedy="give it one type in both branches, or make the test static."
                 )
@@ -651,7 +654,7 @@ class Merge:
         def error() -> BaseException:
             if settle is not None:
                 return Restart(settle=settle)
-            return errors.TraceError(
+            return errors.LeftToPython(
                 errors.describe(
                     f"the size of {shown} is known only inside of the branch that makes it, and it is used after it",
                     loc or mode.locate(),

@@ -5,6 +5,9 @@ Where a function returns both, or `is` asks, the trace begins anew with `Restart
 numbers. One that nothing merged has a number of its own: an offset, and the count of the turn that made it. A merged
 one has that of the side that ran; loops carry those of their names (`carried_objects.py`). Equal numbers: one object.
 
+So that a view of an array that only some turns make is one behind the loop, too, a merged array also has the number of
+its memory, an array as a whole, and what view of that it is, if it is the same view on all paths.
+
 What is not seen here (an array that only a caller's variable holds) has a number of its own, and is no other object.
 """
 
@@ -12,10 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from jitgraph.ir.dims import symbols
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
+from jitgraph.ir.transform import dims_of_attr
 from jitgraph.records import dataclass
-from jitgraph.tensor import READ_ONLY, Storage, Tensor, set_version
+from jitgraph.tensor import READ_ONLY, Storage, Tensor, make, set_version
 from jitgraph.tracing.choices import Choice
 
 if TYPE_CHECKING:
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
 
     from jitgraph.tracing.capture_mode import CaptureMode
 
+#: The view that a name is which no turn has bound yet: fits any.
+UNSEEN: Final = ("unseen",)
 #: Turns count in these, so that offsets fit in between.
 _STRIDE: Final = 1 << 20
 
@@ -37,6 +44,33 @@ class Made:
 
     turn: Value | None
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Where an array lies.
+
+    Attributes:
+        number: of the array that is the whole of its memory.
+        steps: which view of that it is; None: one or another.
+    """
+
+    number: Value | Made
+    steps: tuple[Any, ...] | None
+
+
+def joined(*steps: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """The view that an array is on all paths."""
+    known = [s for s in steps if s is not UNSEEN]
+    if not known:
+        return UNSEEN
+    return known[0] if all(s == known[0] for s in known) else None
+
+
+def is_bound_in(steps: tuple[Any, ...] | None, inner: set[str]) -> bool:
+    """Whether a view depends on symbols of a region."""
+    known = () if steps is None or steps is UNSEEN else steps
+    return not inner.isdisjoint(name for step in known for d in dims_of_attr(step) for name in symbols(d))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,47 +109,60 @@ class Objects:
         self.opened = opened
         self.clock = Storage(mode, mode.builder.constant(0))
         self._known: dict[int, tuple[Any, Value | Made]] = {}
+        self._memory: dict[int, Memory] = {}
         self._count = 0
 
-    def number(self, x: Any, *inner: Turn) -> Value:
-        """The number of an array, emitted at the builder's place; -1 for anything else.
+    def emit(self, number: Value | Made | None) -> Value:
+        """A number as a value; -1 for None."""
+        builder = self.mode.builder
+        if isinstance(number, Value):
+            return number
+        if number is None or number.turn is None:
+            return builder.constant(-1 if number is None else number.offset)
+        return builder.apply(REGISTRY["add"], number.turn, number.offset)[0]
+
+    def memory(self, x: Tensor, *inner: Turn) -> Memory:
+        """Where an array lies.
 
         Args:
             inner: the turn that is just being ended.
         """
-        builder = self.mode.builder
+        found = self._memory.get(id(x._storage))
+        if found is None or (isinstance(found.number, Value) and not self.mode.is_visible(found.number)):
+            found = Memory(self.known(make(x._storage, ()), *inner), ())
+        if not x._steps or found.steps is None:
+            return found
+        return Memory(found.number, None if found.steps is UNSEEN else (*found.steps, *x._steps))
+
+    def numbers(self, x: Any, *inner: Turn) -> tuple[Value, Value, tuple[Any, ...] | None]:
+        """The numbers of an array and of its memory, emitted at the builder's place, and which view of that it is."""
         if not is_object(x):
-            return builder.constant(-1)
-        known = self.known(x, *inner)
-        if isinstance(known, Value):
-            return known
-        if known.turn is None:
-            return builder.constant(known.offset)
-        return builder.apply(REGISTRY["add"], known.turn, known.offset)[0]
+            return self.emit(None), self.emit(None), None
+        memory = self.memory(x, *inner)
+        return self.emit(self.known(x, *inner)), self.emit(memory.number), memory.steps
 
     def known(self, x: Tensor, *inner: Turn) -> Value | Made:
         key = object_of(x)
         known = self._known.get(id(key), (None, None))[1]
-        if known is None or (isinstance(known, Value) and not self.mode.is_visible(known)):
+        made = known.turn if isinstance(known, Made) else known
+        if known is None or (made is not None and not self.mode.is_visible(made)):
             turn = None
             if type(key) is Tensor or key.origin is None:
-                loops = [
-                    o.loop.this_turn
-                    for o in reversed(self.opened)
-                    if o.loop is not None and o.loop.this_turn is not None
-                ]
-                turn = next((t.count for t in (*inner, *loops) if id(key) not in t.before), None)
+                turns = [*inner, *(o.loop.this_turn for o in reversed(self.opened) if o.loop is not None)]
+                turn = next((t.count for t in turns if t is not None and id(key) not in t.before), None)
             self._count += 1
             known = Made(turn, self._count)
             self._known[id(key)] = key, known
         return known
 
-    def name(self, made: Any, number: Value) -> None:
-        """A merged array has this number, if it is new."""
+    def name(self, made: Any, number: Value, memory: Memory) -> None:
+        """A merged array has this number, and lies there, if it is new."""
         if is_object(made):
-            key = object_of(made)
+            key, storage = object_of(made), made._storage
             if id(key) not in self._known:
                 self._known[id(key)] = key, number
+                if key is storage:
+                    self._memory[id(storage)] = memory
 
     def begin_turn(self, before: Iterable[Any]) -> Turn:
         """A turn begins: what is made from here on is made in it.
@@ -135,12 +182,14 @@ class Objects:
         """Whether two arrays are one object, emitted at the builder's place."""
         if object_of(a) is object_of(b):
             return True
-        first, second = self.known(a), self.known(b)
+        return self.equal(self.known(a), self.known(b))
+
+    def equal(self, first: Value | Made, second: Value | Made) -> bool | Value:
         if type(first) is Made and type(second) is Made:
             return first.offset == second.offset
         if first is second:
             return True
-        flag: Value = self.mode.builder.apply(REGISTRY["eq"], self.number(a), self.number(b))[0]
+        flag: Value = self.mode.builder.apply(REGISTRY["eq"], self.emit(first), self.emit(second))[0]
         return (
             flag
             if flag.type.kind == "py_bool"
@@ -172,5 +221,26 @@ def is_open(mode: CaptureMode, a: Any, b: Any) -> bool:
         return False
     if a._storage is b._storage:
         return bool(a._steps) == bool(b._steps)
-    first, second = sources(mode.choices, a._storage), sources(mode.choices, b._storage)
-    return any(s is t or mode.may_share(s, t) for s in first for t in second)
+    (first, views_a), (second, views_b) = _ways(mode, a), _ways(mode, b)
+    return not views_a.isdisjoint(views_b) or any(mode.may_share(s, t) for s in first for t in second)
+
+
+def _ways(mode: CaptureMode, x: Tensor) -> tuple[list[Storage], set[Storage]]:
+    """What is at the ends of the choices that an array is, and the storages that it may be a view of."""
+    ends, views = [x._storage], {x._storage} if x._steps else set()
+    for storage in sources(mode.choices, x._storage):
+        choice = mode.choices.get(storage)
+        if choice is None and storage is not x._storage:
+            ends.append(storage)
+        views.update(o._storage for o in (choice.options if choice is not None else ()) if o is not None and o._steps)
+    return ends, views
+
+
+def may_lie_in(mode: CaptureMode, a: Any, b: Any) -> bool:
+    """Whether the result `a` may be a view of all of `b` where a merge made both."""
+    if not is_object(a) or not is_object(b) or a._storage is b._storage or a.type.dtype != b.type.dtype or b._steps:
+        return False
+    if id(a) not in mode.either or id(b) not in mode.either:
+        return False
+    first, second = _ways(mode, a)[0], _ways(mode, b)[0]
+    return any(mode.may_share(s, t) for s in first for t in second)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from jitgraph import errors
 from jitgraph.ir.graph import Value
 from jitgraph.tensor import Tensor, wrap
 from jitgraph.tracing import contexts, control_flow, entrust, identity, iteration, kinds, options, texts
@@ -298,6 +299,14 @@ class Operators(Members):
 
     def handled(self) -> None:
         self.mode.handled.pop()
+
+    def look_at_error(self, error: BaseException) -> None:
+        """A handler looks at what it takes: errors found while tracing have other texts and classes than NumPy's."""
+        if isinstance(error, errors.JitgraphError) or hasattr(error, "__jitgraph_stand_in__"):
+            why = f"the {type(error).__name__} of sizes or dtypes that a handler looks at"
+            if not self.mode.can_turn_back():
+                self.mode.leave(why, "handle it without a name.")
+            self.mode.leave_to_python(self.mode.builder.constant(False), why)
 
     def class_made(self, cls: type) -> type:
         """A class that the function makes itself."""

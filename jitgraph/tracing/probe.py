@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _SMALL = 6
 _CONTENTS = ("matrix", "increasing", "zeros", "ones", "mixed", "large")
 #: Rounds of contents: all operands alike, then each another one.
+#: What is tried if nothing else does: counts that are not small, and numbers between 0 and 1.
+_MANY = "many"
 _ROUNDS = (*((k, 0) for k in range(len(_CONTENTS))), (1, 1), (4, 1))
 
 
@@ -94,7 +96,8 @@ def learn(
         found = _learn(fn, tree, leaves, dynamic, operands, hints, free)
     except Refused:
         raise
-    except Exception:
+    except Exception as error:
+        error.__jitgraph_stand_in__ = True  # type: ignore[attr-defined]  # its text tells of them
         _fix(mode, hints)
         raise
     if not found.told_apart:
@@ -151,6 +154,12 @@ def _learn(
         if found:
             seen.append((env, found))
             told_apart |= what == "apart"
+    for _, env in _environments(hints, free) if not seen else ():
+        given = list(leaves)
+        for k, operand in zip(dynamic, operands, strict=True):
+            given[k] = operand.stand_in(_MANY, env)
+        with contextlib.suppress(Exception):
+            seen.append((env, [_call(fn, tree, given, [given[k] for k in dynamic])]))
     if not seen:
         assert failure is not None
         raise failure
@@ -170,6 +179,8 @@ class _Operand:
     def of(mode: CaptureMode, x: Any) -> _Operand:
         if type(x) is Tensor:
             dim = x._dim if x.type.kind == "py_int" else None
+            if dim is None and x.type.kind == "py_int":
+                dim = mode.symbol_of(x._storage.value)  # perhaps an array has as many elements
             return _Operand(x.type, dim)  # type: ignore[arg-type]  # a `py_int` is no ratio
         return _Operand(mode.type_of(mode.lift(x)), None)
 
@@ -182,7 +193,9 @@ class _Operand:
             return evaluate(self.dim, env)
         if t.kind == "array":
             return _array(t, [evaluate(d, env) for d in t.shape], content)
-        value = {"zeros": 0, "ones": 1}.get(content, 2 if t.dtype.kind != "b" else 1)
+        value: float = {"zeros": 0, "ones": 1}.get(content, 2 if t.dtype.kind != "b" else 1)
+        if content == _MANY:
+            value = {"b": 1, "i": 50, "u": 50}.get(t.dtype.kind, 0.5)
         number = t.dtype.type(value)
         return number.item() if t.is_python else number
 
@@ -199,6 +212,8 @@ def _array(t: TensorType, shape: list[int], content: str) -> np.ndarray:
         data = np.zeros(shape)
     elif content in ("ones", "matrix"):
         data = np.ones(shape)
+    elif content == _MANY and kind in "fc":  # weights that add up to 1
+        data = np.full(shape, 1 / max(shape[-1], 1) if shape else 1.0)
     elif content == "increasing":
         data = np.arange(size).reshape(shape)
     elif content == "large":

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import opcode
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import DimLike, symbols
+from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.rewrite import constant_of
@@ -27,9 +27,11 @@ from jitgraph.tracing.iteration import Sequenced, any_traced
 from jitgraph.tracing.merging import Overlay, Scope
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison, unbound_text
+from jitgraph.tracing.restart import Exhausted
+from jitgraph.xp.scalars import only_element
 
 
-class Endless(errors.TraceError):
+class Endless(errors.LeftToPython):
     """Branches are nested without an end: a recursion that the traced code cannot follow, as both sides are traced."""
 
 
@@ -162,7 +164,9 @@ class Regions:
         if place is not None and any(o.place[:2] == place[:2] and o.place != place for o in self.opened if o.place):
             self._recursive += 1
             if self._recursive > _MOST_RECURSIVE:
-                self.mode.leave("a function calls itself in too many ways to trace them all", "write it as a loop.")
+                what = "a function calls itself in too many ways to trace them all"
+                text = errors.describe(what, self.mode.locate(), remedy="write it as a loop.")
+                raise Exhausted(errors.LeftToPython(text))
         self.mode.blocks.append(block)
         self.builder.at_end(block)
         snapshot = Snapshot(
@@ -367,13 +371,7 @@ class Regions:
             except Undecided:
                 pass
         t = x.type
-        if t.kind == "array" and any(d != 1 for d in t.shape):
-            raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-            )
-        value: Value = lift(mode, x)
-        if t.shape:
-            value = mode.view(value, ())
+        value: Value = lift(mode, only_element(mode, x) if t.shape else x)
         known = constant_of(value)
         if known is not None:
             return bool(known)
@@ -404,10 +402,7 @@ class Regions:
 
     def is_countable(self, trips: DimLike) -> bool:
         """Whether the number of turns follows from the sizes of arguments and from integers among them."""
-        known = self.builder.graph.symbols
-        return all(
-            s.origin == "arg" or (s.origin == "value" and s.arg >= 0) for s in [known[name] for name in symbols(trips)]
-        )
+        return self.mode.integers_behind(trips) is not None
 
     def deoptimise_unless(self, trips: DimLike, why: str, *, undo: bool = False) -> bool:
         """Rerun the call in Python when the loop has no turn; False if something visible may have been written.
@@ -591,10 +586,23 @@ class Message:
         return errors.Recipe(
             type(error),
             tuple([self.part(x) for x in error.args]),
-            tuple([(k, self.part(x)) for k, x in vars(error).items() if not k.startswith("__jitgraph")]),
+            tuple([(k, self.part(x)) for k, x in _attributes(error) if not k.startswith("__jitgraph")]),
             None if cause is None else self.recipe(cause),
             error.__suppress_context__,
         )
+
+
+def _attributes(error: BaseException) -> Iterator[tuple[str, Any]]:
+    """The attributes of an exception, those in slots of its classes too (NumPy's `AxisError` has some)."""
+    yield from vars(error).items()
+    for kind in type(error).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name.startswith("__") and name.endswith("__"):  # `__dict__`
+                continue
+            attribute = f"_{kind.__name__.lstrip('_')}{name}" if name.startswith("__") else name
+            if hasattr(error, attribute):
+                yield attribute, getattr(error, attribute)
 
 
 def unmade(kind: type, *, is_shown: bool, changes: bool = False) -> str:

@@ -1,8 +1,10 @@
-"""`Restart`: what a trace learnt on the way, so that it begins anew."""
+"""`Restart`: what a trace learnt on the way, so that it begins anew; `Exhausted`: it does not."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from jitgraph import errors
 
 
 class Restart(BaseException):  # no error: the trace begins anew, knowing more; user code must not catch it
@@ -31,3 +33,15 @@ class Restart(BaseException):  # no error: the trace begins anew, knowing more; 
         super().__init__(static_leaf, lift, fix)
         self.static_leaf, self.lift, self.fix, self.settle, self.lifts = static_leaf, lift, fix, settle, lifts
         self.unroll, self.objects = unroll, objects
+
+
+class Exhausted(Restart):
+    """No way to trace on: the trace would be too large, whatever is assumed.
+
+    Attributes:
+        error: what the user is told.
+    """
+
+    def __init__(self, error: errors.TraceError) -> None:
+        super().__init__()
+        self.error = error

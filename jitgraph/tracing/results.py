@@ -21,7 +21,7 @@ from jitgraph.tensor import Storage, Tensor, is_writable, make, read, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
-from jitgraph.tracing.objects import is_open, sources
+from jitgraph.tracing.objects import UNSEEN, is_open, may_lie_in, sources
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.restart import Restart
@@ -83,7 +83,7 @@ class Results:
         self._look_for_objects()
         for k, x in enumerate(self._leaves):  # grows on the way
             made = self._result(k, x)
-            self.graph.results.append(self._perhaps_earlier(k, x, made) if k < users else made)
+            self.graph.results.append(self._perhaps_earlier(k, x, made, users) if k < users else made)
 
     def _look_for_objects(self) -> None:
         """Begin the trace anew, with numbers for its arrays, if two of the results may be one object.
@@ -93,14 +93,38 @@ class Results:
         """
         if self.mode.objects is None and self.mode.either:
             leaves = {id(x): x for x in self._leaves if type(x) is Tensor}
-            if any(is_open(self.mode, a, b) for a, b in itertools.combinations(leaves.values(), 2)):
+            pairs = list(itertools.combinations(leaves.values(), 2))
+            if any(is_open(self.mode, a, b) for a, b in pairs) or any(
+                may_lie_in(self.mode, a, b) or may_lie_in(self.mode, b, a) for a, b in pairs
+            ):
                 raise Restart(objects=True)
 
-    def _perhaps_earlier(self, k: int, x: Any, made: Result) -> Result:
-        """The recipe of leaf `k`, which is that of an earlier one if the run finds that they are one object."""
+    def _perhaps_earlier(self, k: int, x: Any, made: Result, users: int) -> Result:
+        """The recipe of leaf `k`: that of an earlier one if the run finds them one object, or a view of another one.
+
+        Args:
+            made: its own recipe.
+        """
         objects = self.mode.objects
         if objects is None or (made.how == "view_of_result" and made.index < k and not made.steps):
             return made
+        for j, other in enumerate(self._leaves[:users]):
+            if j != k and may_lie_in(self.mode, x, other):
+                mine, its = objects.memory(x), objects.memory(other)
+                lies = (
+                    objects.equal(mine.number, its.number)
+                    if mine.steps not in (None, (), UNSEEN) and its.steps == ()
+                    else False
+                )
+                if isinstance(lies, Value) and self._are_sizes(mine.steps or ()):
+                    self._returned.append(lies)
+                    view = Result("view_of_result", j, mine.steps or (), 0, None, self.tensors, not is_writable(x))
+                    made = Result(
+                        "choice",
+                        len(self._returned) - 1,
+                        (self._further(view), self._further(made)),
+                        tensor=self.tensors,
+                    )
         for j, other in enumerate(self._leaves[:k]):
             if is_open(self.mode, other, x):
                 same = objects.same(other, x)

@@ -695,7 +695,12 @@ class _Rewriter(ast.NodeTransformer):
         for handler in node.handlers:
             if handler.type is not None:
                 handler.type = self.expr(handler.type)
+            looked_at = handler.name is not None and any(
+                isinstance(n, ast.Name) and n.id == handler.name for s in handler.body for n in ast.walk(s)
+            )
             handler.body = self.inner(handler.body, 2)
+            if looked_at:
+                handler.body.insert(0, _expr(_call(handler, "look_at_error", _name(str(handler.name), handler))))
         if node.handlers:
             again: list[ast.stmt] = [at(ast.Raise(exc=None, cause=None), node)]
             passed = ast.ExceptHandler(type=_attribute(TRACER, "Refusals", node), name=None, body=again)

@@ -220,7 +220,7 @@ def fits_origins(region: Region, carried: Carried, k: int, x: Any) -> bool:
     if found.views and is_alone(region, carried, k, found):
         return False
     clashes = is_written(region, carried, k) or x._storage in region.storages
-    if clashes and carried.read and carried.tree is None and region._stays(x) and region._may_peel():
+    if clashes and carried.read and carried.tree is None and region.stays(x) and region._may_peel():
         raise Changed(carried.name, region.before.get(carried.name), x)  # from the second turn on it is that view
     views = list(found.views)
     for storage in found.heads:
@@ -347,8 +347,13 @@ def watch_twins(region: Region, bound: dict[str, Any], scope: Scope) -> None:
         for made, end in zip(parts_of(result)[0], region.end_of(name, scope.get(name)), strict=False):
             if is_array(made) and is_array(end) and not region._is_outer(end):
                 known.append((made._storage, end._storage, is_returned(name)))
+    sources = [region.mode.watched_with(end) for _, end, _ in known]
     for k, (made, end, late) in enumerate(known):
-        twins = [(m, x) for m, e, x in known[:k] if m is not made and (e is end or region.mode.may_share(e, end))]
+        twins = [
+            (m, x)
+            for (m, e, x), others in zip(known[:k], sources, strict=False)
+            if m is not made and (e is end or region.mode.may_share(e, end) or not others.isdisjoint(sources[k]))
+        ]
         for is_late in (False, True):
             region.mode.watch(made, [m for m, x in twins if (x or late) == is_late], late=is_late)
 

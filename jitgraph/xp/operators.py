@@ -119,6 +119,8 @@ def binary(name: str, a: Any, b: Any) -> Any:
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         return _with_list(name, a, b)
     python_a, python_b = is_python(a), is_python(b)
+    if python_a and not python_b and name in _COMPLEX_FIRST and _is_complex(a) and _is_float64(b):
+        b, python_b = wrap(mode, as_python(mode, lift(mode, b))), True
     if python_a and python_b and mode.name == "trace":
         return python_binary(mode, name, a, b)
     if name in UNLIKE_SCALARS and _is_left_to_ufunc(name, a, b):
@@ -133,6 +135,20 @@ def binary(name: str, a: Any, b: Any) -> Any:
 
         return matmul(a, b)
     return apply(R(RECORDS[name]), a, b)
+
+
+#: Operators of Python's complex numbers, which take np.float64 for the float that it is.
+_COMPLEX_FIRST = frozenset(("add", "sub", "mul", "truediv", "pow", "eq", "ne"))
+
+
+def _is_complex(x: Any) -> bool:
+    """A Python complex number."""
+    return x.type.kind == "py_complex" if type(x) is Tensor else type(x) is complex
+
+
+def _is_float64(x: Any) -> bool:
+    """A NumPy scalar that is a Python float, too."""
+    return x.type.kind == "np_scalar" and x.type.dtype == dtypes.F64 if type(x) is Tensor else type(x) is np.float64
 
 
 def _is_left_to_ufunc(name: str, a: Any, b: Any) -> bool:

@@ -446,6 +446,24 @@ def complex_(mode: TraceMode, real: Any = 0, imag: Any = None) -> Any:
     return complexes.complex_of(mode, real, imag)
 
 
+_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+
+
+def only_element(mode: TraceMode, x: Tensor) -> Tensor:
+    """The element of an array whose truth is asked for.
+
+    Raises:
+        ValueError: it has not just one; where only the run knows, the compiled code raises.
+    """
+    for size in x.type.shape:
+        try:
+            if not (size == 1 if isinstance(size, int) else mode.decide("==", size, 1)):
+                raise ValueError(_AMBIGUOUS)
+        except Undecided:
+            mode.check(mode.compare("eq", size, 1), "ValueError", _AMBIGUOUS)
+    return x[(0,) * x.type.ndim]  # type: ignore[no-any-return]
+
+
 @standin(builtins.bool, BUILTIN_TABLE)
 def bool_(mode: TraceMode, x: Any = False, /) -> Any:
     if type(x) is not Tensor:
@@ -456,13 +474,7 @@ def bool_(mode: TraceMode, x: Any = False, /) -> Any:
             return mode.decide("!=", dim, 0)
         except Undecided:
             pass
-    if x.type.shape:
-        if not all(d == 1 for d in x.type.shape):
-            mode.refuse(x, "bool")
-        from jitgraph.xp.shape import reshape_to
-
-        x = reshape_to(x, ())
-    value = read(x)
+    value = read(only_element(mode, x) if x.type.shape else x)
     if value.type.kind == "array":
         value = mode.builder.apply(R("as_kind"), value, kind="np_scalar")[0]
     if value.type.dtype.kind != "b":

@@ -21,6 +21,8 @@ import jitgraph as jg
 from jitgraph import recall
 from jitgraph.cache import disk
 from jitgraph.config import config
+from jitgraph.runtime import elf, linking
+from jitgraph.tracing import portable
 
 X = np.linspace(-1.0, 2.0, 24).reshape(4, 6)
 FACTOR = 3
@@ -435,6 +437,143 @@ def test_switched_off() -> None:
     for values in ({"cache": False}, {"verify": True}, {"opaque_modules": "users"}):
         with config.override(**values):
             assert not recalled(ten_operations, (X, X))
+
+
+def by_name(x):
+    return x * globals()["BY_NAME"] + globals().get("NOT_THERE", 2)
+
+
+BY_NAME = 3
+
+
+def test_globals_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are guards like names in the code: of the trace, and of its entry."""
+    made = jg.jit(by_name)
+    compare(made(X), by_name(X))
+    for name, value in (("BY_NAME", 4), ("NOT_THERE", 0.5), ("BY_NAME", np.arange(6.0))):
+        monkeypatch.setitem(globals(), name, value)
+        compare(made(X), by_name(X))
+        recalled(by_name, (X,))
+        assert recalled(by_name, (X,)) or name == "NOT_THERE" or isinstance(value, np.ndarray)
+    monkeypatch.undo()
+    with config.override(cache=True):
+        compare(made(X), by_name(X))
+        recalled(by_name, (X,))
+
+
+def of_keys(tree):
+    return {key: x + 1 for key, x in tree.items()}, list(tree)
+
+
+def test_keys_that_are_equal_and_not_the_same() -> None:
+    """1, 1.0 and True are one key to a dict, and three structures to a trace."""
+    made = jg.jit(of_keys)
+    keys = (1, True, 1.0, (1, 2), (True, 2), 0.0, -0.0)
+    for _ in range(3):
+        for key in keys:
+            found, expected = made({key: X}), of_keys({key: X})
+            compare(found[0], expected[0])
+            assert repr(found) == repr(expected)
+    assert made.cache_info().entries == len(keys)
+    for key in keys:
+        again = jg.jit(of_keys)
+        assert repr(again({key: X})) == repr(of_keys({key: X}))
+        assert "recall" in again.explain_misses()[0].times_ms
+
+
+class Metres(np.float64):
+    def __add__(self, other: Any) -> Any:
+        return float(self) + 100 + other
+
+
+LENGTH: Any = Metres(2)
+
+
+def of_a_subclass(x):
+    return x * LENGTH, LENGTH + 1, isinstance(LENGTH, Metres)
+
+
+def test_subclasses_of_scalars_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are objects of a class of the user's: none is taken for the number that it is equal to."""
+    for _ in range(2):
+        found, expected = jg.jit(of_a_subclass)(X), of_a_subclass(X)
+        assert repr(found) == repr(expected)
+    monkeypatch.setitem(globals(), "LENGTH", np.float64(2))
+    for _ in range(2):
+        found, expected = jg.jit(of_a_subclass)(X), of_a_subclass(X)
+        assert repr(found) == repr(expected)
+    monkeypatch.undo()
+    assert repr(jg.jit(of_a_subclass)(X)) == repr(of_a_subclass(X))
+
+    def plus(a):
+        return a + 1
+
+    made = jg.jit(plus)
+    for a in (np.float64(2), Metres(2), np.float64(3), Metres(3)) * 2:
+        assert repr(made(a)) == repr(plus(a))
+        assert repr(jg.jit(plus)(a)) == repr(plus(a))
+
+
+WITH_ASSERT = """
+import numpy as np
+import jitgraph as jg
+
+@jg.jit
+def f(x):
+    assert __debug__ or x.shape[0] != 3
+    assert x.shape[0] != 4, "four"
+    return x * (2 if __debug__ else 3)
+
+print(f(np.ones(2))[0], "recall" in f.explain_misses()[0].times_ms)
+try:
+    f(np.ones(4))
+except AssertionError as e:
+    print(e)
+"""
+
+
+def test_assertions_that_are_left_out(tmp_path: Path, package_copy: Path) -> None:
+    """Under `-O` a function is another one."""
+    script = tmp_path / "program.py"
+    script.write_text(WITH_ASSERT)
+    env = {**os.environ, "JITGRAPH_CACHE_DIR": str(tmp_path / "warm"), "PYTHONPATH": str(package_copy)}
+    env.pop("JITGRAPH_VERIFY", None)
+
+    def said(*options: str) -> str:
+        command = [sys.executable, *options, str(script)]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+
+    for expected in (False, True):
+        assert said() == f"2.0 {expected}\nfour\n"
+        assert said("-O") == f"3.0 {expected}\n"
+
+
+def test_what_is_linked_by_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where our loader does not know the machine, or something in a file, entries are linked by LLVM."""
+    assert not recalled(ten_operations, (X, X))
+    made = []
+    real = elf.place
+
+    def unfamiliar(code: bytes, names: Any) -> Any:
+        made.append(names)
+        raise elf.Unfamiliar("another relocation")
+
+    monkeypatch.setattr(linking, "_linked", {})
+    monkeypatch.setattr(elf, "place", unfamiliar)
+    assert recalled(ten_operations, (X, X))
+    assert made
+    monkeypatch.setattr(linking, "_linked", {})
+    monkeypatch.setattr(elf, "place", real)
+    assert recalled(ten_operations, (X, X))
+
+
+def test_digests_go_with_their_code() -> None:
+    known = portable.digest_of(by_name.__code__)
+    before = len(portable._digests)
+    lines = [portable.digest_of(by_name.__code__.replace(co_firstlineno=k + 1)) for k in range(50)]  # in one place
+    assert len(portable._digests) <= before
+    assert len({*lines, known}) >= 50
+    assert portable.digest_of(by_name.__code__) == known
 
 
 # --- what a process loads

@@ -38,8 +38,9 @@ def interpreters(named: list[str]) -> dict[str, str]:
     for path in candidates:
         asked = subprocess.run([path, "-c", _ABOUT], capture_output=True, text=True, check=False, cwd=ROOT)
         if asked.returncode:
-            lines = asked.stderr.strip().splitlines()
-            sys.stdout.write(f"{path}: left out: {lines[-1] if lines else 'does not start'}\n")
+            lines = asked.stderr.strip().splitlines() or ["does not start"]
+            why = next((line for line in reversed(lines) if "Error" in line), lines[0])  # of launchers: the first line
+            sys.stdout.write(f"{path}: left out: {why}\n")
         elif asked.stdout not in found.values():
             found[path] = asked.stdout
     return found

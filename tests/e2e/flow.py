@@ -77,6 +77,7 @@ def outcome(fn: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
+            warnings.filterwarnings("ignore", message=".* runs in plain Python")
             return fn(*arguments)
     except (jg.errors.TraceError, jg.errors.InternalError):
         raise

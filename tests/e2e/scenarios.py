@@ -55,6 +55,7 @@ def observe(story: Story, jit: Callable[..., Any]) -> list[Any]:
     found = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.filterwarnings("ignore", message=".* runs in plain Python")
         for seen in story(jit):
             found.append(copy.deepcopy(seen) if isinstance(seen, list | dict) else seen)
     return found

@@ -190,4 +190,34 @@ def bound_by_inner_turns_only(x):
     return v, w, u
 
 
+@cases.add(*GIVEN)
+def complex_numbers_before_numpys(x):
+    z = complex(x[0], 1)
+    return 1j * x[0], x[0] * 1j, 1j + x[0], 1j - x[0], 1j / x[0], z * x[1], z ** x[1], z == x[1], 1j * np.float32(x[0])
+
+
+@cases.add((X[:2].copy(),), (X[1:3].copy(),))
+def the_truth_of_a_view(x):
+    n = 0
+    for i in range(len(x)):
+        if x[1:]:
+            n += i
+    return n, bool(x[1:]), not x[1:], range(len(x)), range(int(x[0] * 9), len(x), 2)
+
+
+@cases.add(*GIVEN)
+def floats_in_place_of_numpys(x):
+    u = w = x[0]
+    v, k, f = x[0], 1.5, 0.0
+    for i in range(len(x)):
+        u **= u
+        u = float(x[i])
+        w = any([w, i])
+        w = i
+        f = float(k)
+        k = np.float32(x[i])
+        v = v if v is None else i / 2
+    return u, v, w, f, k
+
+
 test_kinds = cases.tests()

@@ -527,6 +527,13 @@ FAILED = {
     "a number that an inner loop makes NumPy's": (
         ["v = 1", "for i in range(0,a0.shape[0],1+int(np.sum(a0>0))):", "    w = 0", "    while w < 5 and np.sum(a0) < -1e6:", "        w += 1", "        v = np.fmod(i, 1e3, dtype=np.float64)"], "v", [_F],
     ),
+    "a strided column reshaped by a size that is data": (["v = np.nonzero(a0)[0]"], "v, v.reshape(1,-1)", [_F2]),
+    "a name that some paths bind to another name's view": (
+        ["v = a0[::-2]", "if np.sum(v)>1e9:", "    v = v[1:]", "elif np.sum(a0)>-1e9 and len(v)>2:", "    w = v"], "w, v", [_F],
+    ),
+    "a view that inner turns take of what an outer one makes": (
+        ["for i in range(10):", "    v = a0 * i", "    for j in range(len(a0)):", "        if a0[j]<i:", "            w = v[None]"], "v, w", [_F],
+    ),
     "two types in a branch of a branch, in a tuple": (
         ["if np.sum(a0) > -1e9:", "    v = a0 > 0 if a0[0] < 0 else a0 * 2", "    if np.sum(a0) > -1e8:", "        return v, 1", "else:", "    u = a0[:-1]"], "u", [_F],
     ),

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+import jitgraph as jg
 from jitgraph import errors
 from jitgraph.tracing.capture import trace as trace_function
 from jitgraph.tracing.host import Host
@@ -300,3 +301,67 @@ def test_texts_of_traced_values_in_a_loop_are_good_for_messages_only(read):
 
     with pytest.raises(errors.TraceError, match="the text of a traced"):
         Jit(f)(np.ones(3))
+
+
+class SlottedError(ValueError):
+    __slots__ = ("__hidden", "_n", "shape")
+
+    def __init__(self, n, shape):
+        super().__init__("slotted")
+        self._n, self.shape, self.__hidden = n, shape, 2 * n
+
+    def __str__(self):
+        return f"{self._n} {self.shape} {self.__hidden}"
+
+
+class NamedError(SlottedError):
+    __slots__ = ("name",)
+
+    def __init__(self, n, name):
+        super().__init__(n, ())
+        self.name = name
+
+
+def test_exceptions_with_slots_are_made_whole():
+    def axis(x):
+        if x[0] > 0:
+            raise np.exceptions.AxisError(x.shape[0], 2)
+        return x
+
+    def text(x):
+        if x[0] > 0:
+            raise np.exceptions.AxisError("no such axis")
+        return x
+
+    def reduces(x):
+        y = x * 2
+        if y[0] > 0:
+            y.sum(axis=3)
+        return y
+
+    def slotted(x):
+        if x[0] > 0:
+            raise SlottedError(x[1], x.shape)
+        return x
+
+    def named(x):
+        if x[0] > 0:
+            raise NamedError(x[1], "a name")
+        return x
+
+    x = np.arange(1.0, 4.0)
+    for f in (axis, text, reduces, slotted, named):
+        made = jg.jit(f)
+        made(-x)
+        with pytest.raises(Exception) as expected:
+            f(x)
+        for _ in range(3):
+            with pytest.raises(type(expected.value)) as info:
+                made(x)
+            if f is reduces:
+                assert "axis 3 is out of bounds for array of dimension 1" in str(info.value)
+                continue
+            assert str(info.value) == str(expected.value)
+            assert info.value.args == expected.value.args
+            for name in ("axis", "ndim", "shape", "name"):
+                assert getattr(info.value, name, None) == getattr(expected.value, name, None)

@@ -201,6 +201,35 @@ def _and_a_view_of_it(x):
     return v, w
 
 
+def _a_view_of_what_some_turns_make(x):
+    v = x * 2
+    for i in range(len(x)):
+        if x[i] > 0:
+            v = v + 1
+        else:
+            w = v[:2]
+    return v, w
+
+
+def _views_that_inner_loops_take(x):
+    for i in range(10):
+        v = x[:2] * i
+        for j in range(len(x)):
+            if x[j] + 9 > i:
+                w = v.reshape(2, 1)
+    return v, w
+
+
+def _written_by_a_name_that_some_turns_bind_anew(x):
+    v = x * 2
+    w = v
+    for i in range(len(x)):
+        if x[i] > 0:
+            w = v * 1
+        w += 1
+    return v, w
+
+
 def _later_turns_raise(x):
     k = 1
     for i in range(len(x)):
@@ -323,13 +352,17 @@ graph @_new_view_on_one_side(%x: f64[n]) -> (view_of_argument 0 via [(d0: n - 1)
   %4 = constant {value = 0.0} : py_float
   %5 = gt %2, %4 : np.bool
   %6 = as_kind %5 {kind = "py_bool"} : py_bool
-  %7 = constant {value = 1} : py_int
-  %8 = constant {value = 2} : py_int
-  %9 = where %6, %7, %8 : i64[]
-  %10 = as_kind %9 {kind = "py_int"} : py_int
-  %11 = constant {value = 2} : py_int
-  %12 = eq %10, %11 : py_bool
-  return %12 {mutates = []}
+  %7 = constant {value = 2} : py_int
+  %8 = constant {value = 1} : py_int
+  %9 = constant {value = 3} : py_int
+  %10 = constant {value = 1} : py_int
+  %11 = where %6, %7, %9 : i64[]
+  %12 = as_kind %11 {kind = "py_int"} : py_int
+  %13 = where %6, %8, %10 : i64[]
+  %14 = as_kind %13 {kind = "py_int"} : py_int
+  %15 = constant {value = 3} : py_int
+  %16 = eq %12, %15 : py_bool
+  return %16 {mutates = []}
 }
 """.strip()
     )

@@ -250,8 +250,24 @@ def a_case_of_a_class(x):
     return n
 
 
+def an_argument_that_some_turns_replace(x):
+    u, v = x, x[1:]
+    for i in range(len(x)):
+        if x[i] > 0.9:
+            u = 2.5
+        v = v if x[i] < 0.95 else None
+    return u, v
+
+
+def an_argument_in_a_tuple(x):
+    u = x
+    for i in range(len(x)):
+        u = (x, i) if x[i] > 0.5 else u
+    return u
+
+
 PROGRAMS = [
-    builtins_of_arrays_or_none, a_sum_of_several, functions_and_classes, a_case_of_a_class,
+    an_argument_that_some_turns_replace, an_argument_in_a_tuple, builtins_of_arrays_or_none, a_sum_of_several, functions_and_classes, a_case_of_a_class,
     modes_by_name, text_in_a_tuple, last_seen, best_of_some, segments, set_back_to_none, pairs, a_search_in_two_loops,
     a_while_until_something_is_found, truth_and_equality, three_types, a_class_is_asked_for, arrays_of_two_ranks,
     an_operand_of_two_ranks, an_array_or_none, through_a_function, kept_in_a_list,
@@ -313,7 +329,7 @@ def test_what_cannot_be_told_is_refused():
         return v
 
     with pytest.raises(errors.TraceError, match=r"v is .*None"):
-        jg.jit(f)(np.ones(100))
+        jg.jit(f).inspect_ir(np.ones(100), stage="trace")
 
 
 def test_numpy_says_what_it_refuses():
@@ -343,6 +359,20 @@ def test_an_array_of_objects_is_refused():
 
     with pytest.raises(errors.TraceError, match="holds objects"):
         jg.jit(f)(np.ones(100))
+
+
+def test_the_truth_of_more_elements_than_one():
+    def f(x):
+        n = 0
+        for i in range(len(x)):
+            if x[x > 0.5]:
+                n += i
+        return n
+
+    jitted = jg.jit(f)
+    with pytest.raises(ValueError, match="truth value of an array with more than one element"):
+        jitted(np.array([0.7, 0.8, 0.1]))
+    assert jitted(np.array([0.7, 0.2, 0.1])) == 3
 
 
 def test_a_sum_without_a_result_is_an_error():

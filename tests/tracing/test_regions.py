@@ -631,8 +631,10 @@ def test_an_array_left_behind_by_a_loop():
             u, v = v, u * 2
         return u, first
 
+    for n in (5, 4):  # turn by turn
+        check(f, (V, n))
     with pytest.raises(errors.TraceError, match="an array that u stood for before a loop"):
-        Jit(f)(V, 5)
+        Jit(f)(V, 500)
 
 
 def test_many_branches_in_a_row():
