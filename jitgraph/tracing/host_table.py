@@ -74,18 +74,24 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = F
     return _lines(np.median(np.ones(1, a.dtype)).dtype, _reduced(a, axis, bool(keepdims)))
 
 
-@rule_for(np.percentile, np.nanpercentile, np.quantile, np.nanquantile)
+@rule_for(np.quantile, np.nanquantile)
 def _quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: bool = False, *, weights: Any = None,
+    keepdims: bool = False, *, weights: Any = None, function: Callable[..., Any] = np.quantile,
 ) -> Any:  # fmt: skip
     a, places = _as_type(a), _as_type(q)
     example: Any = q if isinstance(q, (int, float)) else np.full((1,) * places.ndim, 0.5, places.dtype)
     if isinstance(q, (int, float)):
         example = type(q)(0)
     weighted = {} if weights is None else {"weights": np.ones(1, _as_type(weights).dtype)}
-    dtype = np.quantile(np.ones(1, a.dtype), example, method=method, **weighted).dtype  # type: ignore[call-overload]
+    dtype = function(np.ones(1, a.dtype), example, method=method, **weighted).dtype
     return _lines(dtype, (*places.shape, *_reduced(a, axis, bool(keepdims))))
+
+
+@rule_for(np.percentile, np.nanpercentile)
+def _percentile(*args: Any, **kwargs: Any) -> Any:
+    """Its places are divided by 100, which makes floats of integers; `np.quantile` of integer places keeps integers."""
+    return _quantile(*args, **kwargs, function=np.percentile)
 
 
 @rule_for(np.polyfit)

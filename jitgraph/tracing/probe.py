@@ -305,6 +305,8 @@ def _environments(hints: dict[str, int], free: frozenset[str]) -> Iterator[tuple
         return
     yield "own", dict(hints)
     yield "larger", {name: small[value] + 4 for name, value in hints.items()}
+    if len(values) > 1:  # sizes that follow differences of sizes are no constants
+        yield "spread", {name: 2 * small[value] + 3 for name, value in hints.items()}
     if free:
         yield "first", {name: 0 if name in free else small[value] for name, value in hints.items()}
     last = max(small.values()) + 3

@@ -107,6 +107,8 @@ def binary(name: str, a: Any, b: Any) -> Any:
     """`a <operator> b` where at least one is a Tensor; `NotImplemented` for what NumPy knows nothing of."""
     for x in (a, b):
         if type(x) is not Tensor and not isinstance(x, _OPERANDS):
+            if x is b and type(a) is Tensor:
+                _leave_objects(name, a, x)
             return _with_other(name, a, x) if x is b and name in ("eq", "ne") else NotImplemented
     mode = mode_of((a, b))
     if mode is EAGER:
@@ -135,6 +137,23 @@ def binary(name: str, a: Any, b: Any) -> Any:
 
         return matmul(a, b)
     return apply(R(RECORDS[name]), a, b)
+
+
+def _leave_objects(name: str, a: Tensor, x: Any) -> None:
+    """An array does not wait for the reflected operator of a user's object: NumPy calls that for each element.
+
+    Nor does a NumPy scalar, if the object is a sequence.
+
+    Raises:
+        LeftToPython: so it would be; the result is an array of objects.
+    """
+    mode, kind = a._storage.mode, type(x)
+    is_one = a.type.kind == "array" or (a.type.kind == "np_scalar" and hasattr(kind, "__len__"))
+    if not is_one or not isinstance(mode, TraceMode) or hasattr(kind, "__array_ufunc__"):
+        return
+    is_users = kind.__module__.partition(".")[0] not in ("builtins", "jitgraph", "numpy")
+    if is_users and hasattr(kind, f"__r{name}__") and getattr(x, "__array_priority__", 0) <= 0:
+        mode.leave(f"an array and a {kind.__name__} give an array of objects", "give the class __array_ufunc__ = None.")
 
 
 #: Operators of Python's complex numbers, which take np.float64 for the float that it is.

@@ -3,7 +3,7 @@
 PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions too.
 """
 
-# ruff: noqa: B905
+# ruff: noqa: B905, UP031
 
 import warnings
 from collections import Counter, deque
@@ -119,7 +119,30 @@ def draws_with_weights_of_a_number(n):
     return rng.choice(n, p=np.full(n, 1 / n))
 
 
+class Weight:
+    def __init__(self, w):
+        self.w = w
+
+    def __rmul__(self, x):
+        return self.w * x
+
+
+@cases.add((X, 2.0), (Y, 3.0), reruns=(0, 1))
+def an_array_of_objects(x, w):
+    return (x * Weight(w)).dtype.kind, x[0] * Weight(w)
+
+
 # --- compiled
+
+
+@cases.add((I,), (X,), (I[:3].astype(np.uint8),))
+def quartiles(a):
+    return np.percentile(a, [25, 50, 75]), np.quantile(a, [0, 1]), np.percentile(a, 50, method="lower")
+
+
+@cases.add((X, Y), (np.arange(9.0), X))
+def products_that_overlap_wholly(a, v):
+    return np.correlate(a, v, "valid"), np.convolve(a, v, mode="valid")
 
 
 @cases.add((X,), (Y,))

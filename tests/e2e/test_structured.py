@@ -360,8 +360,8 @@ def test_containers_that_change_their_length() -> None:
         return jg.scan(turn, 0, length=n), len(log)
 
     assert both(f, 5)[1] == 5  # turn by turn
-    with pytest.raises(jg.errors.TraceError, match="the list log is changed"):
-        jg.jit(f)(100)
+    with pytest.warns(UserWarning, match="f runs in plain Python: the list log is changed"):
+        assert jg.jit(f)(100)[1] == 100
 
     def g(k):
         log = []
