@@ -44,6 +44,8 @@ _SUFFIX = ".jgo"
 _NEW = ".new-"
 #: Seconds after which a file that a writer has not renamed is left over: the writer was killed.
 _LEFT_OVER = 600
+#: How often a writer begins anew as somebody clears the cache meanwhile.
+_TRIES = 8
 #: No entry is as large as this.
 _MOST_BYTES = 1 << 30
 #: Text of a graph kept beside its code; of longer ones the beginning.
@@ -235,7 +237,7 @@ def store(key: str, name: str, entry: Entry) -> bool:
         return False
     path = _path(base, key, name)
     shard = os.path.dirname(path)
-    for again in (True, False):
+    for tries_left in range(_TRIES, -1, -1):
         new = f"{shard}/{_NEW}{os.getpid()}-{threading.get_ident()}-{time.time_ns()}"  # tempfile loads much
         made = False
         try:
@@ -250,7 +252,7 @@ def store(key: str, name: str, entry: Entry) -> bool:
             if made:
                 with contextlib.suppress(OSError):
                     os.unlink(new)
-            if again and isinstance(e, FileNotFoundError):  # somebody cleared the cache meanwhile
+            if tries_left and isinstance(e, FileNotFoundError):  # somebody cleared the cache meanwhile
                 continue
             return False
         if int(key[:2], 16) % 16 == 0:  # measuring the folder costs some milliseconds

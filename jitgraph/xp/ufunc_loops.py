@@ -76,6 +76,8 @@ def first_refusal(
     ufunc = function
     given = kwargs.get("out")
     outs = operands[ufunc.nin :] or (given if isinstance(given, tuple) else (given,))
+    if len(outs) > ufunc.nout:
+        return error  # which is about that
     where = kwargs.get("where", True)
     try:
         if type(where) is Tensor and where.type.dtype.kind != "b":
