@@ -10,7 +10,7 @@ from jitgraph.ir.transform import Substitution, has_effects, inline
 
 
 def control_flow(graph: Graph) -> bool:
-    """Simplify `cond`, `for`, `while` and `check` whose course is known; True if one changed."""
+    """Simplify `cond`, `for`, `while` and `check` whose course or results are known; True if one changed."""
     return _Simplifier(graph).block(graph.body)
 
 
@@ -38,7 +38,10 @@ class _Simplifier:
             changed = self.same_yields(op)
             return self.empty_branches(op) or self.one_after_another(op) or changed
         if op.name == "for":
-            return self.no_turn(op) or self.one_turn(op) or self.passed_through(op)
+            if self.no_turn(op) or self.one_turn(op):
+                return True
+            changed = self.passed_through(op)
+            return self.same_end(op) or changed
         if op.name == "while":
             return self.never_entered(op) or self.passed_through(op)
         if op.name == "check" and constant_number(op.operands[0]) is not None and constant_number(op.operands[0]):
@@ -142,6 +145,32 @@ class _Simplifier:
             index.apply(inner)
         self.replace(op, inline(region, op.operands, op))
         return True
+
+    def same_end(self, op: Op) -> bool:
+        """A scalar of which each turn makes one constant, and that none looks at, is it behind a `for` that has a turn."""
+        lower, upper, step = op.attrs["lower"], op.attrs["upper"], op.attrs["step"]
+        if not isinstance(step, int):
+            return False
+        body = op.regions[0]
+        first, last = (lower, upper) if step > 0 else (upper, lower)
+        changed = False
+        for i, value in enumerate(body.terminator.operands):
+            result, made = op.results[i], value.producer
+            if made is None or made.name != "constant" or value.type.kind == "array":
+                continue
+            if not result.uses or body.args[i].uses:
+                continue
+            end = self.b.ahead_of(op).constant(made.attrs["value"])
+            if not self.graph.facts.is_lt(first, last):
+                turns = [self.b.apply(REGISTRY["dim"], value=d)[0] for d in (first, last)]
+                some = self.b.apply(REGISTRY["lt"], *turns)[0]
+                if value.type.dtype.kind == "b" and made.attrs["value"]:
+                    end = self.b.apply(REGISTRY["logical_or"], some, op.operands[i])[0]
+                else:
+                    end = self.b.apply(REGISTRY["where"], some, end, op.operands[i])[0]
+            replace_value(result, end, self.b)
+            changed = True
+        return changed
 
     def never_entered(self, op: Op) -> bool:
         """while whose first test is constant false = what it carries"""

@@ -389,7 +389,7 @@ class Region:
                 leaves[k]._storage.writable = False
         self.mode.locked.update({leaves[k]._storage: None for k in carried.perhaps if values[k] is not None})
         for x, value in zip(leaves, values, strict=True):
-            if value is not None and is_array(x):
+            if value is not None:
                 note(self.mode, x, None)
         return leaves
 
@@ -820,12 +820,10 @@ class Region:
         Args:
             names: those meant; none: all that are used behind the loop.
         """
-        if any(o.loop is not None for o in self.regions.opened):
-            return False  # docs/limits.md: they are of the type that turns of the outer loop give them
         found = False
         for name in names or self.info.after:
             carried = self.names.get(name)
-            if carried is None or carried.tree is not None or not carried.read:
+            if carried is None or carried.tree is not None or not carried.read or not self._is_left_behind(name):
                 continue
             (init,), (t,) = carried.inits, carried.types
             have = None if init is None else carried_type(init)
@@ -834,6 +832,14 @@ class Region:
             self._carry_kind(carried, None, t)
             found = True
         return found
+
+    def _is_left_behind(self, name: str) -> bool:
+        """Whether the loops of the same function around this one leave the name bound for what follows them.
+
+        Of one that only their turns use, such as the sum of a row that is stored, the kind goes unseen (docs/limits.md).
+        """
+        around = [o.loop for o in self.regions.opened if o.loop is not None and o.loop.before.code is self.before.code]
+        return all(name in loop.info.after for loop in around)
 
     def _restart(self, error: errors.TraceError) -> Restart | None:
         """What traces the turns one by one, if there are few and the arguments say how many; `error` if that fails."""

@@ -1,7 +1,8 @@
 """The numbers of array objects (`objects.py`) that a loop carries for its names, where a trace has such numbers.
 
 They stand between what is carried for names and the storages. A name has one for each array in it that is another
-object at the end of a turn than before the loop.
+object at the end of a turn than before the loop. So has each option of a name of several types, by its place among the
+parts that are carried; where a turn leaves another option, it has the number of no object.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.types import python_type
 from jitgraph.pytree import unflatten
+from jitgraph.tracing import carried_options
 from jitgraph.tracing.capture_mode import is_spoiled
-from jitgraph.tracing.carried_names import parts_of
+from jitgraph.tracing.carried_names import is_missing, parts_of
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.merging import Scope, remade, variables_of
 from jitgraph.tracing.objects import UNSEEN, Memory, Objects, Turn, is_bound_in, is_object, joined, object_of
-from jitgraph.tracing.poison import Maybe, OneOf
+from jitgraph.tracing.poison import Maybe
 
 if TYPE_CHECKING:
     from jitgraph.tracing.carried import Region
@@ -30,13 +32,24 @@ if TYPE_CHECKING:
 
 def _leaves(value: Any) -> list[Any]:
     """The parts of what a name stands for, bound or not."""
-    if type(value) is Maybe:
-        value = value.value
-    return [] if type(value) is OneOf else parts_of(value)[0]
+    return parts_of(value.value if type(value) is Maybe else value)[0]
 
 
-def _leaf(value: Any, k: int) -> Any:
-    leaves = _leaves(value)
+def _starts(region: Region, name: str) -> list[Any]:
+    """The parts that a name has before the loop, in the order in which they are carried."""
+    carried = region.names.get(name)
+    return carried.inits if carried is not None and carried.options else _leaves(region.before.get(name))
+
+
+def _ends(region: Region, name: str, value: Any) -> list[Any]:
+    """The parts of what a turn leaves, in the order in which they are carried."""
+    carried = region.names.get(name)
+    if carried is None or not carried.options:
+        return _leaves(value)
+    return [] if is_missing(value) else carried_options.at_end(region, carried, value) or []
+
+
+def _part(leaves: Sequence[Any], k: int) -> Any:
     x = leaves[k] if k < len(leaves) else None
     return x if is_object(x) and not is_spoiled(x) else None
 
@@ -72,8 +85,11 @@ def compare(region: Region, scope: Scope) -> bool:
     inner = region._inner()
     turn = [region.this_turn] if region.this_turn else []
     for name in dict.fromkeys((*region.info.head, *region.info.after)):
-        for k, x in enumerate(_leaves(scope.get(name)) if name != region.own_flag else ()):
-            before = _leaf(region.before.get(name), k)
+        if name == region.own_flag:
+            continue
+        starts = _starts(region, name)
+        for k, x in enumerate(_ends(region, name, scope.get(name))):
+            before = _part(starts, k)
             key = name, k
             if not is_object(x) or (
                 key not in region.objects and before is not None and object_of(before) is object_of(x)
@@ -94,7 +110,7 @@ def inits(region: Region) -> list[Value]:
     objects = region.mode.objects
     if objects is None:
         return []
-    return [n for name, k in region.objects for n in objects.numbers(_leaf(region.before.get(name), k))[:2]]
+    return [n for name, k in region.objects for n in objects.numbers(_part(_starts(region, name), k))[:2]]
 
 
 def ends(region: Region, scope: Scope) -> list[Value]:
@@ -105,8 +121,9 @@ def ends(region: Region, scope: Scope) -> list[Value]:
     found: list[Value] = []
     turn = [region.this_turn] if region.this_turn else []
     for (name, k), carried in region.object_arguments.items():
-        x = None if region.failure is not None else _leaf(scope.get(name), k)
-        found += carried if x is None else objects.numbers(x, *turn)[:2]
+        end = scope.get(name)
+        stays = region.failure is not None or is_missing(end)
+        found += carried if stays else objects.numbers(_part(_ends(region, name, end), k), *turn)[:2]
     return found
 
 
@@ -120,9 +137,9 @@ def deliver(region: Region, bound: dict[str, Any], results: Sequence[Value]) -> 
         if name in bound:
             bound[name] = _renewed(region, name, bound[name], numbers)
     for name, value in bound.items():
-        before = region.before.get(name)
+        before = _leaves(region.before.get(name))
         for x in _leaves(value):
-            if is_object(x) and x is not before and id(x) not in region.mode.either:
+            if is_object(x) and all(x is not b for b in before) and id(x) not in region.mode.either:
                 note(region.mode, x, None)
 
 
@@ -140,7 +157,7 @@ def _renewed(region: Region, name: str, value: Any, numbers: dict[int, _Known]) 
     if type(value) is Maybe:
         return Maybe(value.name, _renewed(region, name, value.value, numbers), value.flag)
     leaves, tree = parts_of(value)
-    if type(value) is OneOf or (tree is not None and name not in region.names):  # a container stays the one it is
+    if tree is not None and name not in region.names:  # a container stays the one it is
         return value
     made = [_named(objects, x, *numbers[k]) if k in numbers and is_object(x) else x for k, x in enumerate(leaves)]
     return made[0] if tree is None else unflatten(tree, made)

@@ -2,6 +2,8 @@
 
 A merged array is a new Tensor here and one of two older objects in Python; `Either` remembers which, so that `v is x`
 is a bool that the branch's test decides. Bools exist once each: `flag is True` is the truth of a traced bool.
+
+Which scalar object a name stands for behind the turns of a loop, and which ints exist once, only Python knows.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitgraph.ir.builder import constant_type
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.records import dataclass
@@ -21,6 +24,7 @@ from jitgraph.tracing.restart import Restart
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jitgraph.ir.types import TensorType
     from jitgraph.tracing.capture_mode import CaptureMode
 
 #: Python's ints that exist once.
@@ -60,7 +64,7 @@ def same(mode: CaptureMode, a: Any, b: Any, keep_apart: Callable[[Any, Any], Non
         keep_apart: called for two objects that are two in this trace, and might be one in another call.
 
     Raises:
-        TraceError: only the turns of a loop decide.
+        LeftToPython: only the turns of a loop decide, of scalars; or they are two traced ints.
     """
     if a is b:
         return True
@@ -71,6 +75,8 @@ def same(mode: CaptureMode, a: Any, b: Any, keep_apart: Callable[[Any, Any], Non
         return _equal(mode, a, b)
     if _is_small(a, b) or _is_small(b, a):
         return _equal(mode, a, b)
+    if all(type(x) is Tensor and x.type.kind == "py_int" for x in (a, b)):
+        mode.leave("`is` asks of two ints that data decides, and Python has small ones once each", "compare by `==`.")
     found = _Search(mode, keep_apart).same(a, b)
     return found if isinstance(found, bool) else wrap(mode, found)
 
@@ -108,14 +114,14 @@ class _Search:
         """`way`: the branch whose way may be assumed where what they are cannot be told."""
         if a is b:
             return True
-        if type(a) is not Tensor or type(b) is not Tensor or _differ(a, b):
+        if (type(a) is not Tensor and type(b) is not Tensor) or _differ(self.mode, a, b):
             return False
         key = (id(a), id(b))
         if key not in self.known:
             self.known[key] = self._same(a, b, way)
         return self.known[key]
 
-    def _same(self, a: Tensor, b: Tensor, way: Any) -> bool | Value:
+    def _same(self, a: Any, b: Any, way: Any) -> bool | Value:
         mode = self.mode
         first, second = mode.either.get(id(a)), mode.either.get(id(b))
         known = first or second
@@ -130,9 +136,9 @@ class _Search:
                 raise Restart(objects=True)
             if way is not None:
                 raise Restart(settle=way)
-            mode.fail(
-                "which array a name stands for depends on the turns of a loop, and `is` asks for it",
-                "keep a bool beside the array that says so.",
+            mode.leave(
+                "which of several scalars a name stands for is data, and `is` asks for it",
+                "keep a bool beside the scalar that says so.",
             )
         if first is not None and second is not None and first.flag is second.flag:
             sides = list(zip(first.options, second.options, strict=True))
@@ -146,9 +152,9 @@ class _Search:
                 raise Restart(objects=True)
             if way is not None:
                 raise Restart(settle=way)
-            mode.fail(
-                "which array a name stands for depends on a test inside of a branch or loop, and `is` asks behind that",
-                "keep a bool beside the array that says so.",
+            mode.leave(
+                "which scalar a name stands for depends on a test inside of a branch or loop, and `is` asks behind it",
+                "keep a bool beside the scalar that says so.",
             )
         values = [mode.builder.constant(v) if isinstance(v, bool) else v for v in (yes, no)]
         found = mode.builder.apply(REGISTRY["where"], known.flag, *values)[0]
@@ -157,7 +163,19 @@ class _Search:
         )
 
 
-def _differ(a: Tensor, b: Tensor) -> bool:
+def _differ(mode: CaptureMode, a: Any, b: Any) -> bool:
     """Whether two values are surely two objects: no object is of two types."""
-    s, t = a.type, b.type
-    return (s.kind == "array") != (t.kind == "array") or s.dtype != t.dtype or len(s.shape) != len(t.shape)
+    first, second = _types(mode, a), _types(mode, b)
+    if first and second and "array" == first[0].kind == second[0].kind:
+        s, t = first[0], second[0]
+        return s.dtype != t.dtype or len(s.shape) != len(t.shape)
+    return not any(t in second for t in first)
+
+
+def _types(mode: CaptureMode, x: Any) -> list[TensorType]:
+    """The types that a value may have; none of what no traced value is."""
+    if type(x) is Tensor:
+        tag = tag_of(mode, x)
+        return [x.type] if tag is None else [tag.yes, tag.no]
+    known = isinstance(x, bool | float | complex | np.number | np.bool_) or (type(x) is int and -(2**63) <= x < 2**63)
+    return [constant_type(x)] if known else []

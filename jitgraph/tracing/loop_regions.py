@@ -270,13 +270,15 @@ class ForRegion(Region):
             if not self.regions.deoptimise_unless(self.sequence.length - 1, what) and self._tell_kinds():
                 self.regions.undo(mark, self.block)
                 return
-        if needed and not self.has_turn:
+        if (needed or self._place_of() in self.regions.entered) and not self.has_turn:
             at_least = self.regions.at_least_one(self._rest())
             if at_least is False:
                 self.regions.undo(mark, self.block)
                 self._no_turn()
                 return
             self.has_turn = bool(at_least)
+            if at_least:
+                self.regions.entered.add(self._place_of())
             if at_least is None:
                 self.has_turn = self.regions.deoptimise_unless(
                     self._rest(), f"{needed} has another type if the loop has no turn"
@@ -285,6 +287,10 @@ class ForRegion(Region):
                     self.regions.undo(mark, self.block)
                     return
         self._emit(scope, changed)
+
+    def _place_of(self) -> Any:
+        """The statement, from where its function is called."""
+        return self._entry_key[0], self.before.code, self.info.line
 
     def _reshaped(self, what: str, mark: Mark) -> None:
         """A turn changes Python objects in a way that no region can: is it only the first one? Or few, and known?"""
@@ -389,6 +395,8 @@ class ForRegion(Region):
             if self._open_options(change):
                 return
             self._fail_type(change)
+        if at_least:
+            self.regions.entered.add(self._place_of())
         self.peeling = True
         self.results = None
 

@@ -86,8 +86,9 @@ class Members:
         if kind is Tensor or owner is self:
             if self.mode.kinds and kinds.tag_of(self.mode, owner):
                 return self.told(lambda x: self.attr(x, name), owner)
-            if kind is Tensor and owner.is_traced and owner.type.is_python and not hasattr(owner.__class__, name):
-                raise AttributeError(f"{owner.__class__.__name__!r} object has no attribute {name!r}")
+            if kind is Tensor and owner.is_traced and owner.type.kind != "array" and not hasattr(owner.__class__, name):
+                whose = owner.__class__.__name__ if owner.type.is_python else f"numpy.{owner.__class__.__name__}"
+                raise AttributeError(f"{whose!r} object has no attribute {name!r}")
             if kind is Tensor and owner.is_traced and owner.type.kind == "py_bool" and not name.startswith("__"):
                 owner = +owner  # the attributes of an int
             return getattr(owner, name)

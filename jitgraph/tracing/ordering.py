@@ -17,6 +17,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.tensor import Tensor, lift
 from jitgraph.tracing import host
+from jitgraph.tracing.identity import note
 from jitgraph.tracing.iteration import any_traced
 from jitgraph.xp.core import NUMPY_TABLE
 from jitgraph.xp.scalars import BUILTIN_TABLE, element
@@ -120,7 +121,8 @@ def _picks(original: Callable[..., Any], relation: str) -> Callable[..., Any]:
 
     def pick(tracer: Tracer, *args: Any, key: Any = None, **kwargs: Any) -> Any:
         if key is None:
-            return without_key(*args, **kwargs)
+            best = without_key(*args, **kwargs)
+            return best if any(best is x for x in args) else note(tracer.mode, best, None)  # one of them
         items = [*tracer.iterable(args[0])] if len(args) == 1 else [*args]
         if not items:
             return original(items, key=key, **kwargs)

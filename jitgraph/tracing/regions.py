@@ -94,6 +94,8 @@ class Regions:
     Attributes:
         failed: an error that left a region; user code must not swallow it.
         decided: types that loops settled on, by place and entry types: nested loops begin with them.
+        entered: places of loops for whose turn there was a guard, as a name has another type without one: the next
+            attempt at a loop around them may begin with that type, and the guard is needed all the same.
     """
 
     def __init__(self, mode: CaptureMode, outside: Outside, unroll_limit: int) -> None:
@@ -105,6 +107,7 @@ class Regions:
         #: An exception left a region: blocks inside of it may have been given up half traced.
         self.abandoned = False
         self.decided: dict[Any, Any] = {}
+        self.entered: set[Any] = set()
         self.opened: list[Opened] = []
         #: The arrays that turns of loops begin with: the loop, what it carries there, the number of the leaf.
         self.heads: dict[Storage, tuple[Any, Any, int]] = {}

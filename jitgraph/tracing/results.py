@@ -21,7 +21,7 @@ from jitgraph.tensor import Storage, Tensor, is_writable, make, read, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
-from jitgraph.tracing.objects import UNSEEN, is_open, may_lie_in, sources
+from jitgraph.tracing.objects import UNSEEN, is_object, is_open, may_lie_in, sources
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.restart import Restart
@@ -60,6 +60,8 @@ class Results:
         self._seen: collections.Counter[Storage] = collections.Counter()
         self._found: tuple[int, dict[Storage, bool]] = (0, {})
         self._returned: list[Value] = []
+        #: Recipes that the numbers of objects choose from.
+        self._numbered: list[Result] = []
         self._is_returned: set[Value] = set()
 
     def record(self, values: list[Any], returned: list[Value]) -> None:
@@ -84,6 +86,26 @@ class Results:
         for k, x in enumerate(self._leaves):  # grows on the way
             made = self._result(k, x)
             self.graph.results.append(self._perhaps_earlier(k, x, made, users) if k < users else made)
+        self._break_circles()
+
+    def _break_circles(self) -> None:
+        """A leaf that another one is on some path, by its recipe, is not made of that one: the two are told already."""
+        results = self.graph.results
+        for k, r in enumerate(results):
+            if any(r is x for x in self._numbered) and k in self._reached(r.steps[0]):
+                results[k] = Result("view_of_result", r.steps[1], (), tensor=self.tensors)
+
+    def _reached(self, leaf: int) -> set[int]:
+        """The leaves that one may be made of, and itself."""
+        found: set[int] = set()
+        waiting = [leaf]
+        while waiting:
+            at = waiting.pop()
+            if at not in found:
+                found.add(at)
+                r = self.graph.results[at]
+                waiting += r.steps if r.how == "choice" else (r.index,) if r.how == "view_of_result" else ()
+        return found
 
     def _look_for_objects(self) -> None:
         """Begin the trace anew, with numbers for its arrays, if two of the results may be one object.
@@ -92,7 +114,7 @@ class Results:
             Restart: they may.
         """
         if self.mode.objects is None and self.mode.either:
-            leaves = {id(x): x for x in self._leaves if type(x) is Tensor}
+            leaves = {id(x): x for x in self._leaves if is_object(x)}
             pairs = list(itertools.combinations(leaves.values(), 2))
             if any(is_open(self.mode, a, b) for a, b in pairs) or any(
                 may_lie_in(self.mode, a, b) or may_lie_in(self.mode, b, a) for a, b in pairs
@@ -119,19 +141,19 @@ class Results:
                 if isinstance(lies, Value) and self._are_sizes(mine.steps or ()):
                     self._returned.append(lies)
                     view = Result("view_of_result", j, mine.steps or (), 0, None, self.tensors, not is_writable(x))
-                    made = Result(
-                        "choice",
-                        len(self._returned) - 1,
-                        (self._further(view), self._further(made)),
-                        tensor=self.tensors,
-                    )
+                    made = self._either(self._further(view), self._further(made))
         for j, other in enumerate(self._leaves[:k]):
             if is_open(self.mode, other, x):
                 same = objects.same(other, x)
                 if isinstance(same, Value):
                     self._returned.append(same)
-                    ways = (j, self._further(made))
-                    made = Result("choice", len(self._returned) - 1, ways, tensor=self.tensors)
+                    made = self._either(j, self._further(made))
+        return made
+
+    def _either(self, known: int, own: int) -> Result:
+        """One leaf or the other, as what was returned last says: by the numbers of objects."""
+        made = Result("choice", len(self._returned) - 1, (known, own), tensor=self.tensors)
+        self._numbered.append(made)
         return made
 
     def _result(self, k: int, x: Any) -> Result:

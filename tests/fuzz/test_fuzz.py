@@ -545,6 +545,17 @@ FAILED = {
     ),
     "one element of an array that repeats it": ([], "np.expm1(a0[::-2]), np.expm1(a0)", [Argument("array", "float64", ("1",), "broadcast", 2122153958)]),
     "a mean beside an axis of every other element": ([], "a0[:, ::-2].mean(0), a0[:, 1::3].sum(0)", [Argument("array", "float32", ("n", "m"), "broadcast", 247943969)]),
+    "results that are one another, by a branch and by a merge": (
+        ["v = np.sign(a0 - 9)", "if np.sum(v) > 0:", "    np.minimum(a0, a0 * 3, out=v, where=v > 1)", "    a0[...] = a0 * 2", "else:", "    w = a0", "    if np.max(w) > 1:", "        if np.all(a0 == w):", "            return v, v"],
+        "w, v", [Argument("array", "int32", ("n", "m"), seed=3)],
+    ),
+    "a scalar is filled to no effect": (["v = np.cos(a0)", "v.fill(2)"], "v", [Argument("float", seed=1)]),
+    "one array by two names, of which one is a number in other turns": (
+        ["for i in range(12):", "    v = np.std(0, keepdims=True)", "    if np.any(a0):", "        v = np.isinf(a0[1:3])", "        w = v"], "v, w", [_F],
+    ),
+    "one array by two names that are None until a turn binds them": (
+        ["v = w = None", "for i in range(12):", "    if i < a1:", "        v = a0 * i", "    else:", "        w = v"], "v, w, v is w", [_F, Argument("int", seed=1)],
+    ),
     "dtypes are refused before shapes": (
         ["v = a0 if np.sum(a0) > 0 else a1", "np.minimum(a1, a1 * 2, out=v)"], "v", [Argument("array", "uint16", ("n",), seed=1), Argument("array", "float64", ("m", "n"), seed=2)],
     ),

@@ -9,6 +9,7 @@ import pytest
 
 import jitgraph as jg
 from jitgraph.config import config
+from jitgraph.errors import LeftToPython
 from tests.tracing.harness import Jit
 
 
@@ -260,6 +261,59 @@ PROGRAMS = [
     _class_behind_a_write,
     _class_in_a_loop,
 ]
+
+
+def _scalar_of_turns(x):
+    v = w = x[0]
+    for k in range(len(x)):
+        if x[k] > 2:
+            v = x[k]
+    return v is w
+
+
+def _number_before_turns(x):
+    v = w = 1.5
+    for k in range(len(x)):
+        if x[k] > 4:
+            v = x[k]
+    return v is w
+
+
+def _scalar_or_none(x):
+    v = w = None
+    for k in range(len(x)):
+        if x[k] > 1:
+            v = x[k]
+        if x[k] > 4:
+            w = v
+    return v is w
+
+
+def _largest(x):
+    first, second = x[0], x[1]
+    return max(first, second) is first
+
+
+def _counts(x):
+    m = n = 0
+    for k in range(len(x)):
+        m += 1 if x[k] > 2 else 0
+        n += 1 if x[k] > 1 else 0
+    return m is n
+
+
+#: Scalars: compiled code has no objects of them.
+SCALARS = [_scalar_of_turns, _number_before_turns, _scalar_or_none, _largest, _counts]
+
+
+@pytest.mark.filterwarnings("ignore:.*runs in plain Python")
+@pytest.mark.parametrize("f", SCALARS, ids=lambda f: f.__name__[1:])
+def test_only_python_knows_which_scalar_it_is(f) -> None:
+    with pytest.raises(LeftToPython, match="`is` asks"):
+        Jit(f)(np.array([5.0, 1.0, 0.0]))
+    jitted = jg.jit(f)
+    for x in (np.ones(3), np.full(3, 5.0), np.array([5.0, 1.0, 0.0]), np.full(3, 2.0)):
+        assert jitted(x) is f(x)
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__[1:])

@@ -11,6 +11,7 @@ import pytest
 import jitgraph as jg
 from jitgraph.config import config
 from jitgraph.ir.printer import print_graph
+from jitgraph.ir.rewrite import constant_of
 from tests.fuzz.compare import difference, run
 from tests.tracing.harness import Jit
 
@@ -304,6 +305,86 @@ def _is_of_arrays_that_change_places(x):
     return u is first, v is first, u is v
 
 
+def _one_of_two_types(x):
+    for i in range(len(x)):
+        v = 0.0
+        if x[i] > 0:
+            v = x * 2
+            w = v
+    return v, w
+
+
+def _none_or_an_array(x):
+    v = w = None
+    for i in range(len(x)):
+        if x[i] > 0:
+            v = x + i
+        if x[i] > 2:
+            w = v
+    return v, w, v is w
+
+
+def _options_change_places(x):
+    v, w = x[1:], 1.5
+    u = v
+    for i in range(len(x)):
+        if x[i] > 0:
+            v, w = w, v
+    return v, w, u
+
+
+def _more_options_in_later_turns(x):
+    v = w = x.sum()
+    u = None
+    for i in range(len(x)):
+        if x[i] > 2:
+            v = x[1:].reshape(-1, 1)
+        elif x[i] > 0:
+            v = x[1:]
+            w = v
+        elif x[i] < 0:
+            u, w = v, None
+    return v, w, u
+
+
+def _the_option_is_another_one_in_the_end(x):
+    v = w = x * 1
+    for i in range(len(x)):
+        if x[i] > 0:
+            v = w
+        elif x[i] < 0:
+            v = 0.0
+        else:
+            w = x * 2
+    return v, w
+
+
+def _several_types_in_nested_loops(x):
+    v = w = None
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if x[j] > 0:
+                v = x[:2] * i
+            elif x[j] < 0:
+                v = 1
+        if x[i] > 0:
+            w = v
+    return v, w
+
+
+def _is_of_several_types_in_turns(x):
+    v = w = None
+    n = 0
+    for i in range(len(x)):
+        if x[i] > 0:
+            v = x + i
+        elif x[i] < 0:
+            v = "text"
+        n += v is w
+        w = v
+    return n, v is w
+
+
 _DATA = [
     (0, 0, 0, 0),
     (1, 0, 0, 0),
@@ -330,7 +411,10 @@ def test_objects_and_memory(f: Callable[..., Any]) -> None:
         assert difference([x], expected, found, free_zero=False) == ""
 
 
-@pytest.mark.parametrize("f", [_three_ways, _row_of_a_turn, _new_arrays, _views_with_gaps_of_a_turn, _is_in_turns])
+@pytest.mark.parametrize(
+    "f",
+    [_three_ways, _row_of_a_turn, _new_arrays, _views_with_gaps_of_a_turn, _is_in_turns, _more_options_in_later_turns],
+)
 def test_machine_code(f: Callable[..., Any]) -> None:
     jitted = jg.jit(f)
     for numbers in _DATA * 2:  # native dispatch from the second call on
@@ -368,6 +452,22 @@ graph @_new_view_on_one_side(%x: f64[n]) -> (view_of_argument 0 via [(d0: n - 1)
     )
 
 
+def test_an_option_that_is_not_taken_is_no_object() -> None:
+    def f(x):
+        v = w = None
+        for i in range(len(x)):
+            v = None
+            if x[i] > 0:
+                v = w = x * 2
+        return v, w
+
+    graph = Jit(f).trace(np.ones(4)).graph
+    branch = next(op for op in graph.walk() if op.name == "cond")
+    absent = branch.regions[1].terminator.operands
+    numbers = [constant_of(v) for v in absent if v.type.kind == "py_int"]
+    assert numbers.count(-1) >= 2  # of the array, and of its memory
+
+
 def test_nothing_is_carried_where_nobody_can_tell() -> None:
     def f(x):
         u, v = x * 1, x * 2
@@ -377,3 +477,15 @@ def test_nothing_is_carried_where_nobody_can_tell() -> None:
 
     loop = next(op for op in Jit(f).trace(np.ones(4)).graph.walk() if op.name == "for")
     assert len(loop.operands) == 2
+
+
+def test_nothing_is_carried_for_one_name_of_several_types() -> None:
+    def f(x):
+        v = None
+        for i in range(len(x)):
+            if x[i] > 0:
+                v = x * 2
+        return v, x[1:]
+
+    loop = next(op for op in Jit(f).trace(np.ones(4)).graph.walk() if op.name == "for")
+    assert len(loop.operands) == 2  # which, and the elements
