@@ -147,7 +147,7 @@ class _Simplifier:
         return True
 
     def same_end(self, op: Op) -> bool:
-        """A scalar of which each turn makes one constant, and that none looks at, is it behind a `for` that has a turn."""
+        """A scalar that each turn makes one constant, and none looks at, is that behind a `for` that has a turn."""
         lower, upper, step = op.attrs["lower"], op.attrs["upper"], op.attrs["step"]
         if not isinstance(step, int):
             return False

@@ -836,7 +836,7 @@ class Region:
     def _is_left_behind(self, name: str) -> bool:
         """Whether the loops of the same function around this one leave the name bound for what follows them.
 
-        Of one that only their turns use, such as the sum of a row that is stored, the kind goes unseen (docs/limits.md).
+        Of one that only their turns use, such as the sum of a row that is stored, few see the kind (docs/limits.md).
         """
         around = [o.loop for o in self.regions.opened if o.loop is not None and o.loop.before.code is self.before.code]
         return all(name in loop.info.after for loop in around)

@@ -96,7 +96,7 @@ def _meta(region: Region, name: str, before: Any, end: Any) -> Any:
 
     def error() -> BaseException:
         remedy = "give it one type before the loop, or test what it is (`is None`, `==`) before this."
-        return errors.TraceError(errors.describe(text, region.mode.locate() or place, remedy=remedy))
+        return errors.LeftToPython(errors.describe(text, region.mode.locate() or place, remedy=remedy))
 
     return flatten(OneOf(0, (), error))[1].meta
 

@@ -506,6 +506,8 @@ class WhileLoop(Region):
         #: The first test is evaluated in front of the loop, to know whether there is a turn.
         self.asking = self.asked = False
         self.has_turn = False
+        #: What a turn did that no region carries: turns are traced in front of one.
+        self.failed_change: Changed | None = None
 
     def _opened(self) -> Opened | None:
         return self.opened
@@ -566,6 +568,11 @@ class WhileLoop(Region):
                         return self.mode.assume(truth, "whether a `while` has a turn")
                     if self.key in self.mode.unrolled:
                         raise self.mode.unrolled[self.key]
+                    if self.failed_change is not None and self._open_options(self.failed_change):
+                        self.regions.undo(self.mark)
+                        self.unrolling = self.resuming = False
+                        self.before = None
+                        return None
                     self.mode.leave("the test of a `while` whose body changes shapes depends on data", "use a `for`.")
                 self.regions.undo(self.mark)
                 self.before = None

@@ -34,6 +34,117 @@ def a_number_that_only_an_inner_loop_makes_numpys(x, n):
     return s
 
 
+#: How many elements of each row are added: none, those of the last row but none of the first, and so on.
+COUNTS = tuple(np.array(k) for k in ([0, 0, 0], [0, 0, 3], [0, 2, 0], [2, 0, 0], [1, 2, 3]))
+ROWS = tuple((F[:9].reshape(3, 3).astype(t), k) for t in (np.float64, np.float32, np.float16, np.int64) for k in COUNTS)
+
+
+@cases.add(*ROWS)
+def a_sum_of_counted_rows(x, k):
+    s = 0.0
+    for i in range(len(x)):
+        for j in range(k[i]):
+            s += x[i, j]
+    return s, s * 2, s + 1, np.sqrt(abs(s))
+
+
+@cases.add(*ROWS)
+def a_sum_of_the_last_row(x, k):
+    """What the turn before left is forgotten."""
+    for i in range(len(x)):
+        s = 0
+        for j in range(k[i]):
+            s = s + x[i, j]
+    return s
+
+
+@cases.add(*ROWS)
+def a_number_beside_the_sum_of_rows(x, k):
+    s, p = 0, 1
+    for i in range(len(x)):
+        if k[i] != 2:
+            for j in range(k[i]):
+                if x[i, j] > 0:
+                    s = s + x[i, j]
+                    p = p * 2
+        s = s * 0.5
+    return s, p
+
+
+@cases.add(*ROWS)
+def three_loops(x, k):
+    s = 0.0
+    for h in range(k[2]):
+        for i in range(len(x)):
+            for j in range(k[i]):
+                s += x[i, j] * h
+    return s
+
+
+@cases.add(*ROWS)
+def whiles_in_one_another(x, k):
+    s = t = 0
+    i = 0
+    while i < len(x):
+        j = 0
+        while j < k[i] and x[i, j] < 50:
+            s = s + x[i, j]
+            j += 1
+        for h in range(j, k[i]):
+            t += x[i, h]
+        i += 1
+    return s, t
+
+
+@cases.add(*ROWS)
+def the_largest_of_rows(x, k):
+    best, at = 0.0, -1
+    for i in range(len(x)):
+        for j in range(k[i]):
+            if x[i, j] > best:
+                best, at = x[i, j], i
+    return best, at
+
+
+def _total(row, k):
+    t = 0
+    for j in range(k):
+        t = t + row[j]
+    return t
+
+
+@cases.add(*ROWS)
+def a_sum_by_a_function(x, k):
+    s = v = 0
+    for i in range(len(x)):
+        v = _total(x[i], k[i])
+        s = s + v
+    return s, v
+
+
+@cases.add(
+    *((np.ones(shape, t),) for t in (np.float64, np.float32) for shape in ((5, 5), (5, 0), (0, 5), (1, 1), (2, 3)))
+)
+def rows_without_elements(x):
+    """The inner range has a turn or not as the argument's sizes say: the trace of the one is none for the other."""
+    s = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            s += x[i, j]
+    return s
+
+
+@cases.add(*((np.ones((n, n), t),) for t in (np.float64, np.float32) for n in (6, 3, 2, 1, 0)))
+def below_the_diagonal(x):
+    s = t = 0.0
+    for i in range(x.shape[0]):
+        for j in range(i):
+            s += x[i, j]
+            for h in range(j):
+                t += x[h, j]
+    return s, t
+
+
 @cases.add(*((F, G, c) for c in LIMITS), (D, G, 0.0), (F, H, 0.0))
 def function(y, b, c):
     for j in range(len(y)):

@@ -556,6 +556,10 @@ FAILED = {
     "one array by two names that are None until a turn binds them": (
         ["v = w = None", "for i in range(12):", "    if i < a1:", "        v = a0 * i", "    else:", "        w = v"], "v, w, v is w", [_F, Argument("int", seed=1)],
     ),
+    "the last turn of the outer loop has none of the inner one": (
+        ["for i in range(12):", "    a0 += -1", "    v1 = np.compress(a0.ravel() > 0, a0.ravel())", "    v2 = 0.0", "    for i in range(v1.shape[0] // 2):", "        v2 = v2 + v1[i]"],
+        "v2, a0", [Argument("array", "float16", ("n", "m"), "negative", 147534151, special=0.1)],
+    ),
     "dtypes are refused before shapes": (
         ["v = a0 if np.sum(a0) > 0 else a1", "np.minimum(a1, a1 * 2, out=v)"], "v", [Argument("array", "uint16", ("n",), seed=1), Argument("array", "float64", ("m", "n"), seed=2)],
     ),

@@ -849,3 +849,52 @@ def test_observer_hears_of_every_pass() -> None:
     )
     assert [h[:2] for h in heard] == [(i, p.name) for i, p in enumerate(PASSES)]
     assert {h[1]: h[2:] for h in heard}["canonicalise"] == (4, 2)
+
+
+def test_a_constant_end_is_known_behind_the_loop() -> None:
+    check_pass(
+        control_flow,
+        """
+        graph @f(%b: py_bool, %k: py_int, %x: f64[n]) -> (py_bool, py_int, py_bool, py_int)
+            where n >= 0, n != 1, index i >= 2, i <= n - 1, index j >= 0, j <= 2 {
+          %a, %c = for %b, %k {index = i, lower = 2, step = 1, upper = n} : py_bool, py_int (%p: py_bool, %q: py_int) {
+            %t = constant {value = true} : py_bool
+            %s = constant {value = 7} : py_int
+            yield %t, %s
+          }
+          %d, %e = for %b, %k {index = j, lower = 0, step = 1, upper = 3} : py_bool, py_int (%r: py_bool, %u: py_int) {
+            %v = constant {value = false} : py_bool
+            %w = constant {value = 8} : py_int
+            check %r, %u {order = 1, site = 0 ValueError "{0}"}
+            yield %v, %w
+          }
+          return %a, %c, %d, %e
+        }""",
+        """
+        graph @f(%b: py_bool, %k: py_int, %x: f64[n]) -> (py_bool, py_int, py_bool, py_int)
+            where n >= 0, n != 1, index i >= 2, i <= n - 1, index j >= 0, j <= 2 {
+          %0 = constant {value = true} : py_bool
+          %1 = dim {value = 2} : py_int
+          %2 = dim {value = n} : py_int
+          %3 = lt %1, %2 : py_bool
+          %a = logical_or %3, %b : py_bool
+          %4 = constant {value = 7} : py_int
+          %5 = dim {value = 2} : py_int
+          %6 = dim {value = n} : py_int
+          %7 = lt %5, %6 : py_bool
+          %8 = where %7, %4, %k : i64[]
+          %c = as_kind %8 {kind = "py_int"} : py_int
+          %a2, %c2 = for %b, %k {index = i, lower = 2, step = 1, upper = n} : py_bool, py_int (%p: py_bool, %q: py_int) {
+            %t = constant {value = true} : py_bool
+            %s = constant {value = 7} : py_int
+            yield %t, %s
+          }
+          %d, %e = for %b, %k {index = j, lower = 0, step = 1, upper = 3} : py_bool, py_int (%r: py_bool, %u: py_int) {
+            %v = constant {value = false} : py_bool
+            %w = constant {value = 8} : py_int
+            check %r, %u {order = 1, site = 0 ValueError "{0}"}
+            yield %v, %w
+          }
+          return %a, %c, %d, %e
+        }""",
+    )
