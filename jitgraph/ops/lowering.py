@@ -186,18 +186,18 @@ def power(s: Scalar, a: Any, b: Any) -> Any:
 
 
 def maximum(s: Scalar, a: Any, b: Any) -> Any:
-    """The greater one; NaN if either is."""
+    """The greater one, of equal ones the second; NaN if either is."""
     if is_bool(s, a):
         return s.or_(a, b)
-    first = s.cmp("ge", a, b)
+    first = s.cmp("gt", a, b)
     return s.select(s.or_(first, is_nan(s, a)) if is_float(s, a) else first, a, b)
 
 
 def minimum(s: Scalar, a: Any, b: Any) -> Any:
-    """The lesser one; NaN if either is."""
+    """The lesser one, of equal ones the second; NaN if either is."""
     if is_bool(s, a):
         return s.and_(a, b)
-    first = s.cmp("le", a, b)
+    first = s.cmp("lt", a, b)
     return s.select(s.or_(first, is_nan(s, a)) if is_float(s, a) else first, a, b)
 
 

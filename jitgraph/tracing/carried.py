@@ -316,6 +316,7 @@ class Region:
 
     def _arguments(self, block: Block, *, bind: bool) -> None:
         """Block arguments for all that is carried; names and storages are bound to them."""
+        same_arrays.drop_stale_links(self)
         for carried in self.names.values():
             shown = "" if carried.name.startswith("_jg_") else carried.name
             carried.arguments = [None if t is None else block.add_arg(t, shown) for t in carried.types]

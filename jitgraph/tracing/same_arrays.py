@@ -108,11 +108,7 @@ def compare_links(region: Region, scope: Scope) -> bool:
     fits = True
     for key, other in list(region.links.items()):
         if key not in ends or other not in ends or not same_place(ends[key], ends[other]):
-            del region.links[key]
-            region.unlinked.add(key)
-            if key[0] in region.names:
-                carried = region.names[key[0]]
-                carried.types[key[1]] = dense(carried_type(ends.get(key, carried.fixed[key[1]])))
+            _unlink(region, key, ends.get(key))
             fits = False
     keys = list(ends)
     for at, key in enumerate(keys):
@@ -126,6 +122,24 @@ def compare_links(region: Region, scope: Scope) -> bool:
                 fits = False
                 break
     return fits
+
+
+def drop_stale_links(region: Region) -> None:
+    """A name that is of several types from here on is carried as other leaves: nothing is linked to those it had."""
+    for key, (name, k) in list(region.links.items()):
+        carried = region.names.get(name)
+        types = carried.types[k : k + 1] if carried is not None else []
+        if not types or (types[0] is not None and types[0].kind != "array"):
+            _unlink(region, key, None)
+
+
+def _unlink(region: Region, key: tuple[str, int], end: Tensor | None) -> None:
+    """Carry a leaf by itself, of the type of `end`, or of what it was linked for."""
+    del region.links[key]
+    region.unlinked.add(key)
+    if key[0] in region.names:
+        carried = region.names[key[0]]
+        carried.types[key[1]] = dense(carried_type(carried.fixed[key[1]] if end is None else end))
 
 
 def is_linked(
