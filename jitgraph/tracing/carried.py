@@ -883,11 +883,20 @@ class Region:
                     if tagged and init is not None and t.kind != "py_bool":
                         is_exact(self.mode, lift(self.mode, init), type_of(init), t)  # under a check
                     found.append(
-                        placeholder(self.mode, t) if init is None else convert(self.mode, lift(self.mode, init), t)
+                        placeholder(self.mode, t)
+                        if init is None or self._is_of_other_size(init, t)
+                        else convert(self.mode, lift(self.mode, init), t)
                     )
             for k, origins in carried.origins.items():
                 found += origins.codes(self.mode, carried.inits[k], lambda s: True)
         return found + carried_objects.inits(self) + [s.value for s in self.storages]
+
+    def _is_of_other_size(self, init: Any, t: TensorType) -> bool:
+        """Whether an array cannot be what is carried: nothing reads it (an inner loop binds the name anew first)."""
+        if t.kind != "array" or not is_array(init):
+            return False
+        pairs = zip(init.type.shape, t.shape, strict=True)
+        return any(self.mode.builder.prove("==", d, e) is False for d, e in pairs)
 
     def _unspoiled(self, x: Any) -> Any:
         """An array from before the loop that a turn makes unusable, as it was."""

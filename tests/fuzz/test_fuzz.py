@@ -549,6 +549,10 @@ FAILED = {
         ["v = np.sign(a0 - 9)", "if np.sum(v) > 0:", "    np.minimum(a0, a0 * 3, out=v, where=v > 1)", "    a0[...] = a0 * 2", "else:", "    w = a0", "    if np.max(w) > 1:", "        if np.all(a0 == w):", "            return v, v"],
         "w, v", [Argument("array", "int32", ("n", "m"), seed=3)],
     ),
+    "what a name was before a loop, and an inner one binds anew": (
+        ["v, w, u = a0, a0, a0", "for i in range(len(a0)):", "    w = u", "    u = None", "    for j in range(len(a0)):", "        v, u = u, v", "    v = a0[:2] * i"],
+        "v, w", [Argument("array", "float64", ("n",), seed=1)],
+    ),
     "a scalar is filled to no effect": (["v = np.cos(a0)", "v.fill(2)"], "v", [Argument("float", seed=1)]),
     "one array by two names, of which one is a number in other turns": (
         ["for i in range(12):", "    v = np.std(0, keepdims=True)", "    if np.any(a0):", "        v = np.isinf(a0[1:3])", "        w = v"], "v, w", [_F],
