@@ -186,19 +186,21 @@ def power(s: Scalar, a: Any, b: Any) -> Any:
 
 
 def maximum(s: Scalar, a: Any, b: Any) -> Any:
-    """The greater one, of equal ones the second; NaN if either is."""
+    """The greater one; NaN if either is. Of two zeros the second, as in NumPy."""
     if is_bool(s, a):
         return s.or_(a, b)
-    first = s.cmp("gt", a, b)
-    return s.select(s.or_(first, is_nan(s, a)) if is_float(s, a) else first, a, b)
+    if not is_float(s, a):
+        return s.select(s.cmp("ge", a, b), a, b)
+    return s.select(s.or_(s.cmp("gt", a, b), is_nan(s, a)), a, b)
 
 
 def minimum(s: Scalar, a: Any, b: Any) -> Any:
-    """The lesser one, of equal ones the second; NaN if either is."""
+    """The lesser one; NaN if either is. Of two zeros the second, as in NumPy."""
     if is_bool(s, a):
         return s.and_(a, b)
-    first = s.cmp("lt", a, b)
-    return s.select(s.or_(first, is_nan(s, a)) if is_float(s, a) else first, a, b)
+    if not is_float(s, a):
+        return s.select(s.cmp("le", a, b), a, b)
+    return s.select(s.or_(s.cmp("lt", a, b), is_nan(s, a)), a, b)
 
 
 def fmax(s: Scalar, a: Any, b: Any) -> Any:
