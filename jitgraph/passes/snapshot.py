@@ -9,7 +9,7 @@ that is read of the storage is the element that is written at the same index, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import DimLike
@@ -38,22 +38,34 @@ def _mend(graph: Graph, write: Op) -> bool:
         return False
     storage = access(base, base.type.shape).base
     space, target = target_of(write)
-    small: list[tuple[Op, int]] = []
+    small: dict[Op, list[int]] = {}
     for op, i in _reads(write, domain):
         found = access(op.operands[i], domain)
         if found.base is not storage or harmless(found, space, target, graph.facts):
             continue
         if found.opaque or op is write or op.operands[i].type.ndim == 0 or not _is_smaller(found, domain):
             return False
-        small.append((op, i))
+        small.setdefault(op, []).append(i)
     copies: dict[Value, Value] = {}
-    for op, i in small:
-        old = op.operands[i]
-        copied = copies.get(old)
-        if copied is None:
-            copied = copies[old] = _copy(Builder(graph).ahead_of(op), old)
-        op.set_operand(i, copied)
+    for op in _in_order(small, write):  # the first reader of a view has its copy made
+        for i in small[op]:
+            old = op.operands[i]
+            copied = copies.get(old)
+            if copied is None:
+                copied = copies[old] = _copy(Builder(graph).ahead_of(op), old)
+            op.set_operand(i, copied)
     return bool(small)
+
+
+def _in_order(ops: Collection[Op], last: Op) -> list[Op]:
+    """Ops of one block in their order; the last of them is `last` or in front of it."""
+    found: list[Op] = []
+    at: Op | None = last
+    while at is not None and len(found) < len(ops):
+        if at in ops:
+            found.append(at)
+        at = at.prev
+    return found[::-1]
 
 
 def _reads(write: Op, domain: Shape) -> Iterator[tuple[Op, int]]:

@@ -185,3 +185,26 @@ def test_floyd_warshall_is_one_kernel_in_place() -> None:
 
     loops = jg.jit(f).inspect_ir(RNG.integers(1, 100, (70, 70)), stage="loops")
     assert all("[n, m]" not in line for line in loops.splitlines() if "alloc" in line)
+
+
+def test_a_view_that_is_read_twice_is_copied_in_front_of_the_first_reader() -> None:
+    check_pass(
+        snapshot,
+        """
+        graph @f(%x: f64[n, m]) -> (argument 0) if n >= 1 {
+          %row = view %x {map = (d0: m) -> (0, d0)} : f64[m]
+          %p = mul %x, %row : f64[n, m]
+          %d = sub %row, %p : f64[n, m]
+          %y = write %d, %x {map = (d0: n, d1: m) -> (d0, d1)} : f64[n, m]
+          return %y {mutates = [0]}
+        }""",
+        """
+        graph @f(%x: f64[n, m]) -> (argument 0) if n >= 1 {
+          %row = view %x {map = (d0: m) -> (0, d0)} : f64[m]
+          %c = copy %row {order = "C", reason = "a part of x that the statement overwrites is read for all its elements"} : f64[m]
+          %p = mul %x, %c : f64[n, m]
+          %d = sub %c, %p : f64[n, m]
+          %y = write %d, %x {map = (d0: n, d1: m) -> (d0, d1)} : f64[n, m]
+          return %y {mutates = [0]}
+        }""",
+    )
