@@ -32,6 +32,11 @@ HOT: Final = (4000, 1)  # the second is
 _SUFFIX: Final = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
 
 
+def one_line(text: str) -> str:
+    """A text for a comment: the name of a file may be of several lines."""
+    return " ".join(text.splitlines())
+
+
 class V(NamedTuple):
     """A value: an SSA name or a constant, as it stands in the text, with its type."""
 
@@ -144,7 +149,7 @@ class Assembler:
 
     def comment(self, text: str) -> None:
         """A comment line."""
-        self.lines.append(f"  ; {text}")
+        self.lines.append(f"  ; {one_line(text)}")
 
     def raw(self, instruction: str) -> None:
         """An instruction without result, as it stands: the way out for what has no method (fences, atomics)."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph.abi import SLOT_BYTES, SLOT_DIMS, SLOT_STRIDES, Status
-from jitgraph.codegen.assembler import Assembler, V
+from jitgraph.codegen.assembler import Assembler, V, one_line
 from jitgraph.codegen.llvm_append import append_parts, emit_append, emit_append_by_turns
 from jitgraph.codegen.llvm_calls import emit_call_kernel, emit_host, emit_library, emit_set_result
 from jitgraph.codegen.llvm_control import emit_check, emit_for, emit_if, emit_while
@@ -131,7 +131,7 @@ class ModuleEmitter:
         name = self._texts.get(text)
         if name is None:
             name = self._texts[text] = f"k{len(self._texts)}"
-            comment = f"; {k.name}: {', '.join(k.origin)}\n" if k.origin else ""
+            comment = f"; {k.name}: {one_line(', '.join(k.origin))}\n" if k.origin else ""
             self.functions.append(f"{comment}define internal i32 @{name}{text}")
         self._names[k.name] = name
 

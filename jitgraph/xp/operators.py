@@ -635,7 +635,7 @@ def _check_ranks(x: Tensor, other: Any) -> None:
 def _write_over(name: str, x: Tensor, other: Any) -> None:
     """`x += other` of an array."""
     mode = x._storage.mode
-    if name == "pow" and x.type.layout.negative:
+    if x.type.layout.negative and (name == "pow" or (name == "mul" and dtypes.native(x.type.dtype) == np.complex64)):
         _write_over(name, *_forwards(x, other))
         return
     result = _single_in_place(name, x, other)
@@ -655,7 +655,8 @@ def _write_over(name: str, x: Tensor, other: Any) -> None:
 def _forwards(x: Tensor, other: Any) -> tuple[Tensor, Any]:
     """`x` with its negative axes reversed, and `other` likewise: NumPy's loop gets these strides, or their opposites.
 
-    The last bit of its powers depends on them. A fresh result lies forwards, so that a view has to for the same bits.
+    The last bit of its powers and complex64 products depends on them. A fresh result lies forwards, so that a view has
+    to for the same bits.
     """
     negative, ndim = x.type.layout.negative, len(x.type.shape)
     key = [slice(None, None, -1 if axis in negative else None) for axis in range(ndim)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.dtypes import native
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode
 from jitgraph.sizes import shape_text
@@ -77,7 +78,7 @@ def mean(
     if dtype is None:
         if x.type.dtype.kind in "iub":
             dtype = np.dtype(np.float64)
-        elif x.type.dtype == np.float16:
+        elif native(x.type.dtype) == np.float16:
             dtype, half = np.dtype(np.float32), out is None
     if _kept_in(out, x, dtype) is not None:
         sum(x, tuple(axes), dtype, out, keep, MISSING, where)

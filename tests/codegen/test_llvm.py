@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
+import jitgraph as jg
 from jitgraph import target
 from jitgraph.codegen.llvm import emit_program
 from jitgraph.ir.dims import floordiv, mod, symbol
@@ -610,3 +613,12 @@ def test_text_takes_few_calls_an_op() -> None:
     ten, hundred = calls(10), calls(100)
     assert ten < 7000
     assert hundred - ten < 90 * 100
+
+
+def test_the_name_of_a_file_may_be_of_several_lines() -> None:
+    text = "def f(x):\n    y = x * 2\n    return y.sum()\n"
+    name = "<made of\nthis text>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    space: dict[str, Any] = {}
+    exec(compile(text, name, "exec"), space)
+    assert jg.jit(space["f"])(np.ones(3)) == 6.0

@@ -318,3 +318,30 @@ def test_round_works_in_its_out(dtype: str) -> None:
             continue
         assert jg.jit(rounded)(x, found) is found
         assert found.tobytes() == expected.tobytes(), (out_dtype, decimals, shape)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_means_of_swapped_halves_are_summed_in_float32(axis: int | None) -> None:
+    x = np.random.default_rng(2).normal(size=(40, 7)).astype(">f2")
+    expected, found = np.mean(x, axis=axis), jg.jit(lambda a: np.mean(a, axis=axis), numerics="numpy")(x)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("size", [2, 5, 9])
+def test_products_in_place_of_what_lies_backwards(size: int, step: int) -> None:
+    def by_scalar(x: Any, y: Any) -> None:
+        x *= y[0]
+
+    def by_array(x: Any, y: Any) -> None:
+        x *= y
+
+    rng = np.random.default_rng(size)
+    for f, g in ((by_scalar, jg.jit(by_scalar)), (by_array, jg.jit(by_array))):
+        for _ in range(20):
+            a, b = ((rng.normal(size=size) + 1j * rng.normal(size=size)).astype("c8") for _ in range(2))
+            expected, found = a.copy()[::-1], a.copy()[::-1]
+            f(expected, b[::step])
+            g(found, b[::step])
+            assert found.tobytes() == expected.tobytes()
