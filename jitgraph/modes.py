@@ -22,7 +22,8 @@ from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
 from jitgraph.ops.bits import reinterpret, reinterpreted_type
 from jitgraph.ops.complexes import part_type
-from jitgraph.sizes import Sizes
+from jitgraph.sizes import Sizes, is_one
+from jitgraph.source import SourceLoc
 from jitgraph.tensor import Ratio, Step, Storage, Tensor
 
 _CLASSES: dict[str, type] = {
@@ -100,7 +101,7 @@ class TraceMode(Sizes):
         single: list[int] = []  # counted from the last axis
         for j in range(1, ndim + 1):
             sizes = [v.type.shape[-j] for v in values if v.type.ndim >= j]
-            if any(d != 1 for d in sizes) and all(map(self._is_one, sizes)):
+            if any(d != 1 for d in sizes) and all(is_one(self, d) for d in sizes):
                 single.append(j)
         if not single:
             return self._emit(defn, values, attrs)
@@ -413,12 +414,16 @@ class TraceMode(Sizes):
 
     # --- errors
 
+    def refused_at(self) -> SourceLoc | None:
+        """The place that a refusal shows."""
+        return self.locate()
+
     def fail(self, what: str, remedy: str = "") -> NoReturn:
-        raise errors.TraceError(errors.describe(what, self.locate(), remedy=remedy))
+        raise errors.TraceError(errors.describe(what, self.refused_at(), remedy=remedy))
 
     def leave(self, what: str, remedy: str = "") -> NoReturn:
         """Only Python can do this: calls are made there."""
-        raise errors.LeftToPython(errors.describe(what, self.locate(), remedy=remedy))
+        raise errors.LeftToPython(errors.describe(what, self.refused_at(), remedy=remedy))
 
     def located(self, error: errors.JitgraphError) -> errors.JitgraphError:
         """The same error with the user's place, if its text has none yet."""

@@ -14,7 +14,7 @@ from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 from jitgraph.source import SourceLoc
-from jitgraph.storage import Ratio
+from jitgraph.storage import Mode, Ratio
 
 
 class Sizes(ABC):
@@ -60,13 +60,6 @@ class Sizes(ABC):
 
     def decide(self, relation: str, a: DimLike, b: DimLike) -> bool:
         return self.builder.decide(relation, a, b)
-
-    def _is_one(self, d: DimLike) -> bool:
-        """Whether a size is 1, by a guard perhaps; False if only the run knows."""
-        try:
-            return self.decide("==", d, 1)
-        except Undecided:
-            return False
 
     def fresh_symbol(
         self,
@@ -290,6 +283,14 @@ class Sizes(ABC):
         """The user's place."""
         b = self.builder
         return b.loc if b.locate is None else b.locate()
+
+
+def is_one(mode: Mode, d: DimLike) -> bool:
+    """Whether a size is 1, by proof or under a guard; False if only the run knows."""
+    try:
+        return mode.decide("==", d, 1)
+    except Undecided:
+        return False
 
 
 _ELEMENTWISE = Trait.ELEMENTWISE

@@ -78,8 +78,8 @@ def _emit_split(f: FunctionEmitter, s: CallKernel, split: Split) -> None:
     for k, x in enumerate(given):
         a.store(f.to_memory(x), a.gep(closure, 8 * k, "i8"), align=8)
     part = f.module.part(name, [x.ty for x in given], len(arguments))
-    given = [CONTEXT, part, closure, lower, upper, V(str(split.unit), I64), V(str(split.each), I64), cost]
-    two = a.call_pointer(f.table_field(TABLE_RUN, "ptr"), "i32", given)
+    job = [CONTEXT, part, closure, lower, upper, V(str(split.unit), I64), V(str(split.each), I64), cost]
+    two = a.call_pointer(f.table_field(TABLE_RUN, "ptr"), "i32", job)
     after_two = a.block
     a.br(done)
     a.label(done)

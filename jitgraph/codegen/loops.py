@@ -314,7 +314,7 @@ class Split:
 
     unit: int
     cost: DimLike
-    each: int = 4
+    each: int
     alone: For | None = None
 
 

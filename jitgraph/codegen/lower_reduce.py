@@ -26,7 +26,7 @@ from jitgraph.codegen.lower_views import Memory, dense_strides
 from jitgraph.ir.dims import DimLike, as_symbol, dim_max, dim_min, symbol
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import Shape, TensorType
+from jitgraph.ir.types import Shape
 from jitgraph.ops.reduction_plan import ReductionPlan, reduction_plan
 from jitgraph.records import dataclass
 
@@ -55,17 +55,13 @@ def computed_in(op: Op) -> np.dtype:
     return dtype
 
 
-def plan_of(op: Op, domain: Shape | None = None) -> ReductionPlan:
+def plan_of(op: Op, domain: Shape) -> ReductionPlan:
     """The plan of a reduction; `domain` may say that sizes are 1."""
-    x, mask = op.operands[0].type, mask_of(op)
-    if domain is not None:
-        x = x.with_shape(domain, x.layout)
-        return _plan_of(op, x, None if mask is None else mask.type.with_shape(domain, mask.type.layout))
-    return _plan_of(op, x, None if mask is None else mask.type)
-
-
-def _plan_of(op: Op, x: TensorType, mask: TensorType | None) -> ReductionPlan:
-    return reduction_plan(x, op.attrs["axes"], kind_of(op), dtype=computed_in(op), mask=mask)
+    x, masked = op.operands[0].type, mask_of(op)
+    mask = None if masked is None else masked.type.with_shape(domain, masked.type.layout)
+    return reduction_plan(
+        x.with_shape(domain, x.layout), op.attrs["axes"], kind_of(op), dtype=computed_in(op), mask=mask
+    )
 
 
 def emit_reductions(group: Group, n: Nest, settled: frozenset[int] = frozenset()) -> None:

@@ -191,11 +191,8 @@ class CaptureMode(TraceMode):
             return self.outside.constant(made, "array")
         return type(made)([self.lifted(x) for x in made]) if type(made) in (tuple, list) else made
 
-    def fail(self, what: str, remedy: str = "") -> NoReturn:
-        raise errors.TraceError(errors.describe(what, self.locate() or self.definition, remedy=remedy))
-
-    def leave(self, what: str, remedy: str = "") -> NoReturn:
-        raise errors.LeftToPython(errors.describe(what, self.locate() or self.definition, remedy=remedy))
+    def refused_at(self) -> SourceLoc | None:
+        return super().refused_at() or self.definition
 
     def stride(self, argument: int, axis: int) -> Dim | None:
         example = self.strides.get(argument)

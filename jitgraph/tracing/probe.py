@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 #: Stand-ins have at most this size where an example's is larger (relations of up to 2 between sizes are kept).
 _SMALL = 6
 _CONTENTS = ("matrix", "increasing", "zeros", "ones", "mixed", "large")
-#: Rounds of contents: all operands alike, then each another one.
 #: What is tried if nothing else does: counts that are not small, and numbers between 0 and 1.
 _MANY = "many"
+#: Rounds of contents: all operands alike, then each another one.
 _ROUNDS = (*((k, 0) for k in range(len(_CONTENTS))), (1, 1), (4, 1))
 
 

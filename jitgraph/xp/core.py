@@ -528,14 +528,6 @@ def product(dims: Sequence[DimLike]) -> DimLike:
     return total
 
 
-def _is_one(mode: Mode, d: DimLike) -> bool:
-    """Whether an axis is known to be repeated, by proof or under a guard."""
-    try:
-        return mode.decide("==", d, 1)
-    except Undecided:
-        return False
-
-
 def deliver(result: Tensor, out: Any, casting: str = "same_kind", *, repeats: bool = False) -> Any:
     """A result as the caller asked for it: itself, or written to `out`.
 

@@ -13,7 +13,7 @@ from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Value
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.modes import TraceMode
-from jitgraph.sizes import array_shape_text
+from jitgraph.sizes import array_shape_text, is_one
 from jitgraph.tensor import (
     EAGER,
     Mode,
@@ -124,7 +124,7 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
     if v.type.dtype != x.type.dtype:
         scalar = x.type.with_shape(v.type.shape)
         v = wrap(mode, fit(mode, read(v), scalar, "unsafe"))
-    if v.type.ndim == 0 or (v.type.ndim == 1 and _is_one(mode, v.type.shape[0])):
+    if v.type.ndim == 0 or (v.type.ndim == 1 and is_one(mode, v.type.shape[0])):
         if v.type.ndim:
             v = view_of(v, IndexMap((), (AxisMap(0),)))
         assign(x, apply(R("where"), mask, v, x))
@@ -142,14 +142,6 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
             f"{_MASKED}cannot assign {v.type.shape[0]} input values to the {count} output values where the mask is true"
         )
     assign(x, apply(R("expand"), x, mask, v))
-
-
-def _is_one(mode: Mode, size: DimLike) -> bool:
-    """Whether a size is 1, by proof or under a guard; False where only the run knows."""
-    try:
-        return size == 1 if isinstance(size, int) else mode.decide("==", size, 1)
-    except Undecided:
-        return False
 
 
 def _counted(mode: TraceMode, v: Tensor, wanted: DimLike) -> Value:
