@@ -1,6 +1,8 @@
 """Process start to first result: `python bench/startup.py`. Whole processes, in turn, over the time of `import numpy`.
 
-Cold uses an empty disk cache for every process, warm a filled one. Also: cost of `import jitgraph`, call overhead on 16
+Cold uses an empty disk cache for every process, warm a filled one; byte code is cached in both, as in every installation.
+The last line of the first part is what a warm first call takes when all modules that it needs are imported before it
+(the call proper: read the entry, check it, load the code, run). Also: cost of `import jitgraph`, call overhead on 16
 elements, and compile time of chains of 10, 100, 300 and 1000 operations in a warm process.
 """
 
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -25,36 +28,54 @@ def f(x, y):
     return np.tanh(c) * a + b
 f = {wrap}(f)
 x = np.linspace(0.1, 1.0, 1000)
-f(x, x + 1)
 """
+CALL = "f(x, x + 1)\n"
+# prints the modules that the call brings in
+MODULES = "import sys\nbefore = set(sys.modules)\n" + CALL + "print(*sorted(set(sys.modules) - before))\n"
+# prints the time of the call in ms
+TIMED = (
+    "import importlib, time\nfor name in {modules!r}:\n    importlib.import_module(name)\n"
+    "start = time.perf_counter()\n" + CALL + "print(1e3 * (time.perf_counter() - start))\n"
+)
 VARIANTS = {
-    "numpy": ("import numpy as np", None),
-    "import jitgraph": ("import numpy as np\nimport jitgraph", None),
-    "jitgraph cold": ("import jitgraph as jg", "jg.jit"),
-    "jitgraph warm": ("import jitgraph as jg", "jg.jit"),
-    "numba": ("import numba", "numba.njit"),
-    "jax": ("import jax; jax.config.update('jax_enable_x64', True)", "jax.jit"),
+    "numpy": "import numpy as np\n",
+    "import jitgraph": "import numpy as np\nimport jitgraph\n",
+    "jitgraph cold": PROGRAM.format(setup="import jitgraph as jg", wrap="jg.jit") + CALL,
+    "jitgraph warm": PROGRAM.format(setup="import jitgraph as jg", wrap="jg.jit") + CALL,
+    "numba": PROGRAM.format(setup="import numba", wrap="numba.njit") + CALL,
+    "jax": PROGRAM.format(setup="import jax; jax.config.update('jax_enable_x64', True)", wrap="jax.jit") + CALL,
 }
 
 
-def wall(code, env):
-    start = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return time.perf_counter() - start
+class Programs:
+    """Programs in files of one folder, with a byte-code cache and a warm disk cache of their own."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def run(self, code, cache):
+        """Seconds of a whole process that runs `code`, and what it printed."""
+        file = self.folder / "program.py"
+        if not file.exists() or file.read_text() != code:
+            file.write_text(code)
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        env |= {"PYTHONPYCACHEPREFIX": str(self.folder / "pyc"), "JITGRAPH_CACHE_DIR": cache}
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, file], env=env, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        return time.perf_counter() - start, done.stdout
 
 
-def processes(rounds=5):
-    with tempfile.TemporaryDirectory() as warm:
+def processes(rounds=7):
+    with tempfile.TemporaryDirectory() as folder:
+        programs, warm = Programs(folder), str(Path(folder) / "warm")
         times = {name: [] for name in VARIANTS}
         for turn in range(rounds + 1):
-            for name, (setup, wrap) in list(VARIANTS.items()):
-                code = setup if wrap is None else PROGRAM.format(setup=setup, wrap=wrap)
+            for name, code in list(VARIANTS.items()):
                 with tempfile.TemporaryDirectory() as cold:
-                    env = {**os.environ, "JITGRAPH_CACHE_DIR": warm if name.endswith("warm") else cold}
                     try:
-                        t = wall(code, env)
+                        t, _ = programs.run(code, warm if name.endswith("warm") else cold)
                     except RuntimeError as e:
                         print(f"{name}: {e}")
                         del VARIANTS[name], times[name]
@@ -66,6 +87,11 @@ def processes(rounds=5):
             print(
                 f"{name:18} {1e3 * statistics.median(t):8.0f} ms   over import numpy {1e3 * (statistics.median(t) - base):8.0f} ms"
             )
+        start = PROGRAM.format(setup="import jitgraph as jg", wrap="jg.jit")
+        programs.run(start + MODULES, warm)  # fills the cache
+        modules = programs.run(start + MODULES, warm)[1].split()
+        calls = [float(programs.run(start + TIMED.format(modules=modules), warm)[1]) for _ in range(2 * rounds + 1)]
+        print(f"jitgraph warm      {statistics.median(calls):8.1f} ms   over imports")
 
 
 def call_overhead():
