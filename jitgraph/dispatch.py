@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 
 #: Classes that are leaves wherever they stand.
 _LEAVES = frozenset((np.ndarray, float, int, np.float64, np.float32, np.int64))
-#: Most traces of one key that differ in what they assume of data; further ways run in Python.
-_PATHS = 12
-#: Most assumptions that calls have shown of one trace; where they show more, it runs in Python.
-_ASSUMED = 500
+#: Most traces of one key that differ in what they assume of data, and as long as no call came back to one of them;
+#: further ways run in Python.
+_PATHS, _NEW_PATHS = 12, 6
+#: All calls of a key go to Python when so many had to, and more than traces served since.
+_LOST = 8
 #: Parts of a key that native code knows; a call with more is Python's.
 _NATIVE_KEY = 4
 Args = tuple[Any, ...]
@@ -57,6 +58,10 @@ def _callers_level() -> int:
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(f"{__package__}."):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=_callers_level())
 
 
 class Dispatcher:
@@ -81,6 +86,10 @@ class Dispatcher:
         self._recall = Recall(fn, options)
         self._flat: dict[int, TreeDef] = {}
         self.cache: Specialisations[Specialisation | Plain] = Specialisations(config.entries)
+        #: Calls of a key that went to Python for want of a trace, and how many calls traces had served before.
+        self._lost: dict[Any, tuple[int, int]] = {}
+        #: Lines of the user's that warnings have named.
+        self._told: set[str] = set()
         self._native: NativeCalls | None = None
         self.comparison: Comparison | None = None
         #: Whether specialisations that are called again become native entries.
@@ -131,6 +140,7 @@ class Dispatcher:
                 path = result.path
             elif result is not MISS:
                 cache.hits += 1
+                item.again = True
                 if self._promotes and result is not RUN_PLAIN:
                     self._promote(item, key, leaves, (args, kwargs))
                 break
@@ -219,18 +229,34 @@ class Dispatcher:
                     return result
             self.cache.misses += 1
             for _ in range(_PATHS):
-                if len(path) > _ASSUMED or sum(1 for item in self.cache.get(key) if item.path) >= _PATHS:
-                    return RUN_PLAIN
+                ways = [item for item in self.cache.get(key) if item.path]
+                if len(ways) >= (_PATHS if any(item.again for item in ways) else _NEW_PATHS):
+                    return self._lose(key, ways)
                 made = self._make(key, leaves, args, kwargs, path)
                 result = made(leaves, (args, kwargs))
                 if type(result) is not OtherPath:
                     break
                 path = result.path
             else:
-                return RUN_PLAIN
+                return self._lose(key, self.cache.get(key))
         if result is MISS:
             raise errors.InternalError(f"the new specialisation of {self.name} does not serve the call it was made for")
         return result
+
+    def _lose(self, key: Any, ways: Sequence[Specialisation | Plain]) -> Any:
+        """A call takes a way through data that no trace has, and there are enough: Python's; all are where most are."""
+        hits = self.cache.hits + self.cache.other_hits()
+        lost, before = self._lost.get(key, (0, hits))
+        self._lost[key] = (lost + 1, before)
+        if not lost:
+            place = next((place for item in ways if (place := item.assumes()) is not None), None)
+            what = f"{self.name} runs in plain Python where data take another way than {len(ways)} that are compiled"
+            remedy = "write it as operations on arrays (np.where, masks), or as a loop that computes numbers."
+            _warn(errors.describe(what, place, remedy=remedy))
+        elif lost + 1 >= _LOST and lost + 1 > hits - before:
+            self.cache.replace(key, Plain("data take too many ways"))
+            del self._lost[key]
+        return RUN_PLAIN
 
     def warm(self, args: Args, kwargs: Kwargs) -> None:
         """Have a specialisation for calls like this one, without a call. See `api.warmup`."""
@@ -286,8 +312,12 @@ class Dispatcher:
         except errors.TraceError as e:
             if self.options.fallback != "eager" and not isinstance(e, errors.LeftToPython):
                 raise
-            warnings.warn(f"{self.name} runs in plain Python: {e}", UserWarning, stacklevel=_callers_level())
-            return Plain(str(e), path)
+            text = str(e)
+            place = next((line for line in text.split("\n") if line.startswith("  ")), text)
+            if place not in self._told:
+                self._told.add(place)
+                _warn(f"{self.name} runs in plain Python: {text}")
+            return Plain(text, path)
         except Exception as e:
             if hasattr(e, "__jitgraph_effects__"):
                 self._run_into(e, args, kwargs)

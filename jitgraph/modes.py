@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.dtypes import COMPILED, COMPILED_TEXT, native
+from jitgraph.dtypes import COMPILED, COMPILED_TEXT, native, part_of
+from jitgraph.inner_loops import Place, Side, is_plain
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, DimLike, evaluate, symbols
 from jitgraph.ir.graph import Value
@@ -22,7 +23,7 @@ from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
 from jitgraph.ops.bits import reinterpret, reinterpreted_type
 from jitgraph.ops.complexes import part_type
-from jitgraph.sizes import Sizes, is_one
+from jitgraph.sizes import Sizes
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Ratio, Step, Storage, Tensor
 
@@ -41,8 +42,8 @@ _ANY_ORDER = frozenset(("copy", "cast", "view", "reshape", "write", "write_throu
 _KEEP_ORDER = frozenset(("take", "compress"))
 #: Reductions that take such arrays through NumPy's buffer, which their rounding shows.
 _BUFFERED = frozenset(("reduce_sum", "reduce_prod"))
-#: Products and absolute values of complex numbers: see `ops.pairs.runs_backwards`.
-_BY_RUNS = frozenset(("mul", "square", "abs"))
+#: Records whose bits depend on NumPy's inner loop, to those of the loop that goes element by element.
+_PLAIN = {"mul": "plain_mul", "square": "plain_mul", "abs": "plain_abs"}
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
@@ -70,17 +71,16 @@ class TraceMode(Sizes):
             self.fail(
                 "a traced value is used after its trace has ended", "return it from the function instead of storing it."
             )
+        if defn.name in _PLAIN and self.has_inner_loop(values):
+            return self.by_inner_loop(defn.name, [(v, None) for v in values])
+        return self._apply(defn, values, attrs)
+
+    def _apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         for v in values:
             if not v.type.dtype.isnative:
                 return self._on_swapped(defn, values, attrs)
         if _ELEMENTWISE in defn.traits and len(values) > 1:
-            if defn.name == "mul" and self.is_single_product(values) and _takes_iterator(values):
-                return (self.single_product(*values),)
-            try:
-                values = self.broadcast(values, defn.name)
-            except errors.ShapeError:  # NumPy looks at dtypes first
-                self._infer(defn, [TensorType(v.type.dtype, (), v.type.kind) for v in values], attrs)
-                raise
+            values = self._broadcast(defn, values, attrs)
             for v in values:
                 if v.type.kind == "py_int":
                     if defn.name in _COMPARISONS:
@@ -91,30 +91,19 @@ class TraceMode(Sizes):
                     else:
                         return self._with_weak_integers(defn, values, attrs)
                     break
-        if defn.name in _BY_RUNS and any(v.type.dtype.kind == "c" and v.type.layout.negative for v in values):
-            return self._in_runs(defn, values, attrs)
         return self._emit(defn, values, attrs)
 
-    def _in_runs(self, defn: OpDef, values: Sequence[Value], attrs: dict[str, Any]) -> tuple[Value, ...]:
-        """An operator whose bits depend on whether NumPy goes backwards over all: axes of one element do not count."""
-        ndim = max(v.type.ndim for v in values)
-        single: list[int] = []  # counted from the last axis
-        for j in range(1, ndim + 1):
-            sizes = [v.type.shape[-j] for v in values if v.type.ndim >= j]
-            if any(d != 1 for d in sizes) and all(is_one(self, d) for d in sizes):
-                single.append(j)
-        if not single:
-            return self._emit(defn, values, attrs)
-        narrow = []
-        for v in values:
-            kept = [k for k in range(v.type.ndim) if v.type.ndim - k not in single]
-            axes = [AxisMap(0, 1, kept.index(k)) if k in kept else AxisMap(0) for k in range(v.type.ndim)]
-            seen = IndexMap(tuple(v.type.shape[k] for k in kept), tuple(axes))
-            narrow.append(self.view(v, seen) if len(kept) < v.type.ndim else v)
-        (made,) = self.apply(defn, narrow, attrs)
-        kept = [k for k in range(ndim) if ndim - k not in single]
-        shape = tuple(made.type.shape[kept.index(k)] if k in kept else 1 for k in range(ndim))
-        return (self.view(made, IndexMap(shape, tuple(AxisMap(0, 1, k) for k in kept))),)
+    def _broadcast(self, defn: OpDef, values: Sequence[Value], attrs: dict[str, Any]) -> list[Value]:
+        """See `broadcast`.
+
+        Raises:
+            DTypeError, ShapeError: the operands do not fit; NumPy looks at dtypes first.
+        """
+        try:
+            return self.broadcast(values, defn.name)
+        except errors.ShapeError:
+            self._infer(defn, [TensorType(v.type.dtype, (), v.type.kind) for v in values], attrs)
+            raise
 
     def _infer(self, defn: OpDef, types: Sequence[TensorType], attrs: dict[str, Any]) -> None:
         """Raise what the type rule does."""
@@ -137,34 +126,64 @@ class TraceMode(Sizes):
             dtype = attrs.get("dtype") or native(values[0].type.dtype)
             return self.builder.apply(defn, *values, **{**attrs, "dtype": dtype})
         kept = values[0].type.dtype if defn.name in _KEEP_ORDER else None
-        if defn.name in ("mul", "square") and self.is_single_product(values) and _takes_iterator(values):
-            first, *rest = [self.native(v) for v in values]
-            return (self.single_product(first, *(rest or [first])),)
-        results = self.apply(defn, [self.native(v) for v in values], attrs)
+        results = self._apply(defn, [self.native(v) for v in values], attrs)
         if kept is None or results[0].type.kind != "array":
             return results
         return self.builder.apply(REGISTRY["cast"], results[0], dtype=kept)
 
-    # NumPy's vector loops, which fuse a multiply-add, refuse the strides of zero that its iterator gives arrays of one
-    # element: where it goes over them with one, their product is that of its scalars.
+    # --- inner loops
 
-    def is_single_product(self, values: Sequence[Any]) -> bool:
-        """Whether a product has one element, is one of arrays, and complex."""
-        if not any(v.type.dtype.kind == "c" for v in values):
-            return False
-        return all(d == 1 for v in values for d in v.type.shape) and any(v.type.kind == "array" for v in values)
+    def has_inner_loop(self, values: Sequence[Value]) -> bool:
+        """Whether operands are complex, and not all scalars."""
+        return any(v.type.dtype.kind == "c" for v in values) and any(v.type.kind == "array" for v in values)
 
-    def single_product(self, a: Any, b: Any) -> Value:
-        """The product of arrays of one element as NumPy multiplies scalars: an array of the wider one's shape."""
-        shape = max((v.type.shape for v in (a, b)), key=len)
-        numbers = []
-        for v in (a, b):
-            inner = self.view(v, IndexMap((), (AxisMap(0),) * v.type.ndim)) if v.type.ndim else v
-            numbers.append(inner if v.type.is_python else self.builder.as_kind(inner, kind="np_scalar"))
-        (made,) = self.apply(REGISTRY["mul"], numbers, {})
-        if not shape:
-            return self.builder.as_kind(made, kind="array")  # type: ignore[no-any-return]
-        return self.builder.full(made, shape=shape, dtype=made.type.dtype)  # type: ignore[no-any-return]
+    def by_inner_loop(
+        self,
+        name: str,
+        operands: Sequence[tuple[Value, Place | None]],
+        out: tuple[TensorType, Place] | None = None,
+        mask: TensorType | None = None,
+        order: str = "K",
+    ) -> tuple[Value, ...]:
+        """A product, square or absolute value of complex arrays with the bits of the inner loop that NumPy takes.
+
+        Args:
+            operands: with the places of those that may lie where the output does.
+            out: the output, if it is given.
+            mask: of `where=`.
+            order: of a fresh result.
+        """
+        values = [v for v, _ in operands]
+        if len(values) > 1:
+            values = self._broadcast(REGISTRY[name], values, {})
+        loop = _loop_dtype(values)
+        sides = []
+        for v, (_, place) in zip(values, operands, strict=True):
+            buffered = v.type.ndim > 0 and (v.type.dtype != loop or v.type.layout.unaligned)
+            place, is_output = place or self._seen_from(v), out is not None and place is out[1]
+            sides.append(Side(v.type, buffered, place, is_output))
+        target = None
+        if out is not None:
+            made = part_of(loop) if name == "abs" else loop
+            target = Side(out[0], out[0].dtype != made or out[0].layout.unaligned, out[1])
+        if not is_plain(self, name, loop, sides, target, mask, order):
+            return self._apply(REGISTRY[name], values, {})
+        return self._apply(REGISTRY[_PLAIN[name]], values * 2 if name == "square" else values, {})
+
+    def place(self, x: Tensor) -> Place:
+        """Where an array lies in its storage; parts of complex numbers lie where these do."""
+        storage = x._storage
+        base: TensorType = storage.value.type
+        path = _path(base.shape, [step for step in x._steps if not isinstance(step, str)]) if _is_plain(x) else ()
+        return Place(storage, base, path[0] if len(path) == 1 else None, storage.origin)
+
+    def _seen_from(self, value: Value) -> Place | None:
+        """Where a view lies in what it is taken of."""
+        view = IndexMap.identity(value.type.shape)
+        while value.producer is not None and value.producer.name == "view":
+            view, value = value.producer.attrs["map"].then(view), value.producer.operands[0]
+        argument = value.index if value.producer is None and value.block is self.builder.graph.body else None
+        return Place(value, value.type, view, argument)
 
     def no_data(self) -> NoReturn:
         """The data of a traced Tensor are asked for."""
@@ -345,7 +364,7 @@ class TraceMode(Sizes):
 
     def assume(self, flag: Value, why: str) -> bool:
         """The truth of a traced bool that decides what is traced; a mode that cannot trace anew refuses."""
-        return self.fail(f"{why} depends on data", "give both cases one dtype.")
+        return self.fail(f"{why} depends on data", "give both cases one form and one dtype (np.where).")
 
     # --- Python needs the value
 
@@ -456,6 +475,11 @@ def _path(shape: Shape, steps: Sequence[Step]) -> tuple[Any, ...]:
     return (*path, map)
 
 
+def _is_plain(x: Tensor) -> bool:
+    """Whether the steps to a view keep the elements' size."""
+    return not any(isinstance(step, np.dtype) for step in x._steps)
+
+
 def _units(old: Shape, new: Shape) -> IndexMap | None:
     """A reshape that only adds or drops axes of size 1, as a map."""
     if [d for d in old if d != 1] != [d for d in new if d != 1]:
@@ -497,18 +521,6 @@ def _is_long(known: Any) -> bool:
     return isinstance(known, int) and not -(2**63) <= known < 2**63
 
 
-def _takes_iterator(values: Sequence[Any]) -> bool:
-    """Whether NumPy goes over operands of one element with an iterator: of unequal ranks, or of two axes and cast.
-
-    Source: `try_trivial_single_output_loop` and `check_for_trivial_loop`.
-    """
-    ranks = {v.type.ndim for v in values if v.type.ndim}
-    if len(ranks) != 1:
-        return len(ranks) > 1
-    if max(ranks) < 2:
-        return False
-    strong = [native(v.type.dtype) for v in values if not v.type.is_python]
-    loop = np.result_type(*strong, np.complex64)
-    if all(v.type.dtype.kind != "c" for v in values if not v.type.is_python):  # a Python complex number beside reals
-        return True
-    return any(v.type.ndim and v.type.dtype != loop for v in values)
+def _loop_dtype(values: Sequence[Value]) -> np.dtype:
+    """The dtype of NumPy's loop over complex operands."""
+    return np.result_type(*[native(v.type.dtype) for v in values if not v.type.is_python], np.complex64)

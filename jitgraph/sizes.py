@@ -38,6 +38,10 @@ class Sizes(ABC):
     def view(self, value: Any, step: IndexMap) -> Value:
         """A view of a value."""
 
+    @abstractmethod
+    def stride(self, argument: int, axis: int) -> Dim | None:
+        """The stride (bytes) of an axis of an argument, as a symbol for guards; None if there is no example of it."""
+
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         """What was concluded so far and holds as long as the guards and symbols behind it."""
         return dict(self._merged), dict(self._masks)
@@ -234,6 +238,10 @@ class Sizes(ABC):
         if all(m.axis == k and m.step == 1 for k, m in enumerate(axes)):
             return self.renamed(value, map)
         return self.view(value, map)
+
+    def matched(self, value: Value, shape: Shape) -> Value:
+        """`value`, whose sizes equal those of `shape` (decided before), with literally these, be they 1 or not."""
+        return value if value.type.shape == shape else self.renamed(value, IndexMap.identity(shape))
 
     def renamed(self, value: Value, map: IndexMap) -> Value:
         """`value` with sizes that are known to be equal to its own: memory order and all stay."""

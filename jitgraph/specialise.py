@@ -13,6 +13,7 @@ from jitgraph.ir.graph import Graph, Result
 from jitgraph.ir.layouts import extent
 from jitgraph.ir.types import IndexMap
 from jitgraph.pytree import TreeDef, chooses, has_choice, unflatten
+from jitgraph.source import SourceLoc
 from jitgraph.tensor import Tensor, plain, view_array
 from jitgraph.tracing import running
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Live
@@ -55,17 +56,21 @@ class OtherPath:
 class Plain:
     """A specialisation that could not be compiled: its calls run in plain Python (`fallback="eager"`)."""
 
-    __slots__ = ("path", "reason")
+    __slots__ = ("again", "path", "reason")
 
     def __init__(self, reason: str, path: tuple[bool, ...] = ()) -> None:
         self.reason = reason
         self.path = path
+        self.again = False
 
     def __call__(self, leaves: Sequence[Any], call: Call = NO_CALL) -> Any:
         return RUN_PLAIN
 
     def serves(self, leaves: Sequence[Any], call: Call = NO_CALL) -> bool:
         return True
+
+    def assumes(self) -> SourceLoc | None:
+        return None
 
 
 class Recalled(NamedTuple):
@@ -90,6 +95,8 @@ class Specialisation:
         self.graph: Graph = trace.graph
         #: Of tracing and of the stages behind it, in the order in which they ran.
         self.times_ms: dict[str, float] = {}
+        #: Whether it has served a call after the one that it was made for.
+        self.again = False
         if recalled is None:
             exported = export_symbols(self.graph)
             is_long = any(op.name in _LONG for op in self.graph.walk())
@@ -198,6 +205,11 @@ class Specialisation:
         frame.reset()
         frame.made = [None] * len(executable.interface.results)
         return error
+
+    def assumes(self) -> SourceLoc | None:
+        """The place of the last thing that the trace takes for granted of data."""
+        places = [s.loc for s in self.graph.sites if isinstance(s.call, Assumption) and s.loc is not None]
+        return places[-1] if places else None
 
     def other_path(self, other: Exception) -> Any:
         number = self._assumptions.get(other.args[1]) if self._assumptions and len(other.args) > 1 else None

@@ -405,6 +405,14 @@ class Tensor:
         self._array_type("device")
         return "cpu"
 
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        """NumPy, whose functions take Tensors.
+
+        Raises:
+            ValueError: NumPy does not implement that version.
+        """
+        return np.empty(0).__array_namespace__(api_version=api_version)
+
     def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
         """The array itself.
 
@@ -435,7 +443,7 @@ __add__ __sub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __matmul__ __an
 __rshift__ __divmod__ __radd__ __rsub__ __rmul__ __rtruediv__ __rfloordiv__ __rmod__ __rpow__ __rmatmul__
 __rand__ __ror__ __rxor__ __rlshift__ __rrshift__ __rdivmod__ __iadd__ __isub__ __imul__ __itruediv__
 __ifloordiv__ __imod__ __ipow__ __imatmul__ __iand__ __ior__ __ixor__ __ilshift__ __irshift__ __eq__ __ne__
-__lt__ __le__ __gt__ __ge__ __neg__ __pos__ __abs__ __invert__
+__lt__ __le__ __gt__ __ge__ __req__ __rne__ __rlt__ __rle__ __rgt__ __rge__ __neg__ __pos__ __abs__ __invert__
 """
 #: ndarray's methods and operators, each a function of the same name in the installed front.
 METHODS: tuple[str, ...] = tuple(_METHOD_NAMES.split())
@@ -656,13 +664,17 @@ def is_writable(x: Tensor) -> bool:
 
 
 def require_output(x: Any) -> None:
-    """Refuse a read-only array as an output: NumPy does so before it looks at the operands.
+    """Refuse a scalar, or a read-only array, as an output: NumPy does so before it looks at the operands.
 
     Raises:
+        DTypeError: `x` is a NumPy scalar or a Python number.
         ReadOnlyError: `x` is a read-only view.
     """
-    if type(x) is Tensor and not is_writable(x):
-        raise errors.ReadOnlyError("output array is read-only")
+    if type(x) is Tensor:
+        if x.type.kind != "array":
+            raise errors.DTypeError("return arrays must be of ArrayType")
+        if not is_writable(x):
+            raise errors.ReadOnlyError("output array is read-only")
 
 
 def reshape_of(x: Tensor, shape: Shape) -> Tensor:

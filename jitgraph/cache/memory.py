@@ -105,6 +105,13 @@ class Specialisations(Generic[T]):
             while len(self._lists) > self.limit:
                 self._lists.popitem(last=False)
 
+    def replace(self, key: Hashable, item: T) -> None:
+        """Have `item` alone serve the calls of `key`."""
+        with self.lock:
+            self._lists[key] = (item,)
+            if self.cleared is not None:  # native code finds what it serves by itself
+                self.cleared()
+
     def clear(self) -> None:
         with self.lock:
             self._lists.clear()

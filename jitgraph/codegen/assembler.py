@@ -355,8 +355,12 @@ class Assembler:
         return self.float_intrinsic("rint", x)
 
     def copysign(self, magnitude: V, sign: V) -> V:
-        """The magnitude of one with the sign of the other."""
-        return self.float_intrinsic("copysign", magnitude, sign)
+        """`magnitude` with the sign of `sign`; by bits, as LLVM's copysign of a half asks a library for the rounding of
+        the double that a sign came from."""
+        ty = {"half": "i16", "float": "i32", "double": "i64"}[magnitude.ty]
+        x, y = self.bitcast(magnitude, ty), self.bitcast(sign, ty)
+        smallest = self.like(-(2 ** (int(ty[1:]) - 1)), x)
+        return self.bitcast(self.or_(self.and_(x, self.not_(smallest)), self.and_(y, smallest)), magnitude.ty)
 
     def fcmp(self, predicate: str, x: V, y: V) -> V:
         """A comparison: oeq ogt oge olt ole one ord, or with u in front, true also for NaN."""

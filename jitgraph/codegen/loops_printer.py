@@ -46,6 +46,7 @@ from jitgraph.codegen.loops import (
 )
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Site
+from jitgraph.ir.printer import place_text
 
 
 def print_program(p: Program) -> str:
@@ -103,7 +104,7 @@ def _entry(p: Program) -> str:
 
 
 def _site(site: Site) -> str:
-    return f"{site.error}: {site.message!r}" + (f" at {site.loc}" if site.loc is not None else "")
+    return f"{site.error}: {site.message!r}" + (f" at {place_text(site.loc)}" if site.loc is not None else "")
 
 
 def _operand(x: Operand | Pair) -> str:

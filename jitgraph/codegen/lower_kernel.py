@@ -8,7 +8,8 @@ over the k leading axes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from jitgraph.codegen.loops import For, If, Stmt
@@ -350,7 +351,8 @@ class Group(Evaluator):
         if n.axes is not None:
             self.low.emit_reductions(self, n)
         elif n.roots[0].kind == "special":
-            self.low.emit_special(self, n.roots[0])
+            with self.apart(n.domain):
+                self.low.emit_special(self, n.roots[0])
         else:
             self.emit_stores(n)
 
@@ -359,7 +361,19 @@ class Group(Evaluator):
         axes, index = loops_over(self.frame.index, domain)
         return axes, (*self.row_index, *index)
 
+    @contextmanager
+    def apart(self, domain: Shape) -> Iterator[None]:
+        """Around loops over a domain: if it is empty no element that they read, however often, is one for others."""
+        memo = dict(self.memo) if 0 in domain else None
+        yield
+        if memo is not None:
+            self.memo = memo
+
     def emit_stores(self, n: Nest) -> None:
+        with self.apart(n.domain):
+            self._emit_stores(n)
+
+    def _emit_stores(self, n: Nest) -> None:
         frame = self.frame
         axes, index = self.axes_of(n.domain)
         outer, frame.body = frame.body, []

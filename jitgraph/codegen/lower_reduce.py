@@ -7,15 +7,16 @@ are computed in the body; reductions over one domain share it where their orders
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.codegen.loops import Carry, Const, For, If, Let, Load, Operand, Part, Reduce, Stmt, Store, Var
+from jitgraph.codegen.lower_borders import Border, borders_of
 from jitgraph.codegen.lower_kernel import Group, Nest, Root, width_of
 from jitgraph.codegen.lower_nest import Axis, merge_axes, nest, split_levels
 from jitgraph.codegen.lower_scalar import constant
@@ -26,7 +27,7 @@ from jitgraph.codegen.lower_views import Memory, dense_strides
 from jitgraph.ir.dims import DimLike, as_symbol, dim_max, dim_min, symbol
 from jitgraph.ir.graph import Op, Value
 from jitgraph.ir.opdef import REGISTRY
-from jitgraph.ir.types import Shape
+from jitgraph.ir.types import Shape, TensorType
 from jitgraph.ops.reduction_plan import ReductionPlan, reduction_plan
 from jitgraph.records import dataclass
 
@@ -57,11 +58,18 @@ def computed_in(op: Op) -> np.dtype:
 
 def plan_of(op: Op, domain: Shape) -> ReductionPlan:
     """The plan of a reduction; `domain` may say that sizes are 1."""
-    x, masked = op.operands[0].type, mask_of(op)
-    mask = None if masked is None else masked.type.with_shape(domain, masked.type.layout)
-    return reduction_plan(
-        x.with_shape(domain, x.layout), op.attrs["axes"], kind_of(op), dtype=computed_in(op), mask=mask
-    )
+    return _plan(op, [v.type.with_shape(domain, v.type.layout) for v in _read(op)])
+
+
+def _read(op: Op) -> list[Value]:
+    """What a reduction goes over: the array, and the mask if there is one."""
+    mask = mask_of(op)
+    return [op.operands[0]] if mask is None else [op.operands[0], mask]
+
+
+def _plan(op: Op, types: Sequence[TensorType]) -> ReductionPlan:
+    mask = types[1] if len(types) > 1 else None
+    return reduction_plan(types[0], op.attrs["axes"], kind_of(op), dtype=computed_in(op), mask=mask)
 
 
 def emit_reductions(group: Group, n: Nest, settled: frozenset[int] = frozenset()) -> None:
@@ -115,7 +123,8 @@ def emit_reductions(group: Group, n: Nest, settled: frozenset[int] = frozenset()
             assert mask is not None
             emit_stretches(group, n, plan, masked, mask, start_of(group, masked.op, plan))
             continue
-        _Pass(group, n, plan, alike, [plans[r] for r in alike], [] if reduces else stores).emit()
+        with group.apart(n.domain):
+            _Pass(group, n, plan, alike, [plans[r] for r in alike], [] if reduces else stores).emit()
 
 
 def _shows(n: Nest, axis: int) -> bool:
@@ -131,25 +140,55 @@ def _shows(n: Nest, axis: int) -> bool:
 
 
 def _chunked(group: Group, r: Root, plan: ReductionPlan) -> ReductionPlan:
-    """The plan with the chunks that NumPy makes of its inner run also where one of its sizes turns out to be 1."""
+    """The plan with the chunks that NumPy makes of its inner run also where one of its sizes turns out to be 1, or
+    where axes turn out to follow one another.
+    """
     if plan.chunk is None or r.op is None:
         return plan
+    total: DimLike = 1
+    for k in plan.inner:
+        total = total * r.domain[k]
+    domain, open_ = r.domain, []
     for axis in plan.inner:
-        size = r.domain[axis]
-        if axis < group.rows or _is_argument(group, size) or _is_one(group, size) is not None:
-            continue
-        single = plan_of(r.op, _one_at(r.domain, axis))
-        total: DimLike = 1
-        for k in plan.inner:
-            total = total * r.domain[k]
-        many = dim_max(0, dim_min(1, size - 1))
-        chunk, period = (
-            many * (total if a is None else a) + (1 - many) * (total if b is None else b)
-            for a, b in ((plan.chunk, single.chunk), (plan.period, single.period))
-        )
-        unending = plan.period is None and single.period is None
-        return replace(plan, chunk=dim_max(1, chunk), period=None if unending else dim_max(1, period))
-    return plan
+        single = False if axis < group.rows or _is_argument(group, domain[axis]) else _is_one(group, domain[axis])
+        if single:
+            domain = _one_at(domain, axis)
+        elif single is None:
+            open_.append(axis)
+    chunk, period = _chunks(group, r.op, domain, total, open_[-MOST_OPEN:])
+    return replace(plan, chunk=dim_max(1, chunk), period=None if period == total else dim_max(1, period))
+
+
+#: Elements of a chunk, and after how many the chunks begin anew.
+_Chunks: TypeAlias = tuple[DimLike, DimLike]
+
+
+def _chunks(group: Group, op: Op, domain: Shape, total: DimLike, open_: Sequence[int]) -> _Chunks:
+    """The chunks of `total` elements: formulas over whether the axes `open_` are of size 1, and whether the borders
+    that the run may find closed are.
+    """
+    if open_:
+        axis, *others = open_
+        many, one = _chunks(group, op, domain, total, others), _chunks(group, op, _one_at(domain, axis), total, others)
+        return _either(dim_max(0, dim_min(1, domain[axis] - 1)), many, one)
+    types = [v.type.with_shape(domain, v.type.layout) for v in _read(op)]
+    borders = borders_of(_read(op), types, _plan(op, types), group.low.graph.facts)
+
+    def of(types: list[TensorType], borders: Sequence[Border]) -> _Chunks:
+        if not borders:
+            plan = _plan(op, types)
+            return total if plan.chunk is None else plan.chunk, total if plan.period is None else plan.period
+        border, *rest = borders
+        shut = [border.shut(t) if k == border.operand else t for k, t in enumerate(types)]
+        return _either(border.closed, of(shut, rest), of(types, rest))
+
+    return of(types, borders)
+
+
+def _either(flag: DimLike, a: _Chunks, b: _Chunks) -> _Chunks:
+    """`a` if the flag is 1, `b` if it is 0."""
+    chunk, period = (p if p == q else flag * p + (1 - flag) * q for p, q in zip(a, b, strict=True))
+    return chunk, period
 
 
 def _walk(plan: ReductionPlan, axis: int) -> tuple[list[int], list[int]]:

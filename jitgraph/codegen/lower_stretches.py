@@ -126,6 +126,8 @@ class _Stretches:
         place = symbol(name)
         begin, total_in = frame.var(dtypes.I64), frame.var(total.dtype)
         outer, frame.body = frame.body, []
+        memo = self.group.memo
+        self.group.memo = dict(memo)  # what the turns read, the same element in each or not, is not read behind them
         true = chosen(place)
         at = self.group.dim(place)
         ends: Operand = b.not_(true)
@@ -138,6 +140,7 @@ class _Stretches:
         kept = begin if cut is None else b.select(cut, at, begin)
         following = b.select(true, kept, self.group.dim(place + 1))
         body, frame.body = frame.body, outer
+        self.group.memo = memo
         last, total_out = frame.var(dtypes.I64), frame.var(total.dtype)
         carried = [Carry(begin, Const(0, dtypes.I64), following, last), Carry(total_in, total, added, total_out)]
         outer.append(For(name, 0, size, body, carried=carried))

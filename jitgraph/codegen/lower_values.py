@@ -17,6 +17,7 @@ from jitgraph.codegen.lower_views import Memory, broadcast_index, free_symbols, 
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import DimLike, symbol, symbols
 from jitgraph.ir.graph import Op, Value
+from jitgraph.ir.printer import place_text
 from jitgraph.ir.storage import target_of
 from jitgraph.ir.types import IndexMap
 from jitgraph.records import dataclass
@@ -300,7 +301,7 @@ def is_virtual(op: Op) -> bool:
 
 def origin_of(ops: Iterable[Op]) -> list[str]:
     """Names of ops with the user's lines."""
-    return [f"{o.name} @ {o.loc}" if o.loc is not None else o.name for o in ops]
+    return [f"{o.name} @ {place_text(o.loc)}" if o.loc is not None else o.name for o in ops]
 
 
 def finish_kernel(

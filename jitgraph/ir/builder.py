@@ -44,6 +44,10 @@ _BOUNDS = 8
 class Undecided(Exception):  # noqa: N818  # an answer, not an error of the user's
     """A relation of sizes that is neither provable nor a matter of argument sizes: it needs a run-time form."""
 
+    def __init__(self, relation: str, a: DimLike, b: DimLike) -> None:
+        super().__init__(f"{a} {relation} {b}")
+        self.relation, self.a, self.b = relation, a, b
+
 
 class Builder:
     """Appends ops at an insertion point. `b.exp(x)`, `b.add(x, 1.0)`: every record is a method.
@@ -169,7 +173,7 @@ class Builder:
         if env is None:
             if self._holds_at_bounds(relation, a, b):
                 return True
-            raise Undecided(f"{a} {relation} {b}")
+            raise Undecided(relation, a, b)
         guard, swapped, negated = _GUARDS[relation]
         if swapped:
             a, b = b, a
@@ -177,11 +181,19 @@ class Builder:
         value = evaluate(difference, env)
         truth = {"==": value == 0, "!=": value != 0, ">=": value >= 0, "<": value < 0}[guard]
         self._guard(guard if truth else negated, a, b)
-        if guard in ("==", "!="):
-            self._decided["==", difference] = truth == (guard == "==")
-        else:
-            self._decided[">=", difference] = truth == (guard == ">=")
+        self.suppose(guard, a, b, truth)
         return truth
+
+    def suppose(self, relation: str, a: DimLike, b: DimLike, holds: bool) -> None:
+        """Note whether a relation holds in all that follows: a guard or a check sees to that."""
+        guard, swapped, _ = _GUARDS[relation]
+        kind: Literal["==", ">="] = "==" if guard in ("==", "!=") else ">="
+        self._decided[kind, b - a if swapped else a - b] = holds == (guard == kind)
+
+    def is_for_the_run(self, d: DimLike) -> bool:
+        """Whether a size is none of the arguments' alone: what follows from it need not be reached in this call."""
+        known = self.graph.symbols
+        return any(name not in known or known[name].origin != "arg" for name in symbols(d))
 
     def _hints(self, d: DimLike) -> dict[str, int] | None:
         """Example values of the symbols, if all are sizes of arguments."""

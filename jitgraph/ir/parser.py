@@ -30,10 +30,10 @@ class ParseError(JitgraphError, ValueError):
 _SKIP = re.compile(r"(?:\s|#[^\n]*)*")
 _TOKEN = re.compile(
     r'"(?:\\.|[^"\\])*"|%[A-Za-z_0-9][\w.]*|->|==|!=|>=|<='
-    r"|\d+(?:\.\d*(?:e[+-]?\d+)?|e[+-]?\d+)|\d+|[A-Za-z_][\w.]*|.",
+    r"|\d+(?:\.\d*(?:e[+-]?\d+)?|e[+-]?\d+)|\d+|[^\W\d][\w.]*|.",
     re.DOTALL,
 )
-_LOC = re.compile(r"\s*(-(?=[\s,}])|(\S[^\n]*?):(\d+):(\d+)(?=[\s,}]|$))")
+_LOC = re.compile(r'\s*(-(?=[\s,}])|("(?:\\.|[^"\\])*"|[^\s"][^\n]*?):(\d+):(\d+)(?=[\s,}]|$))')
 _VIEW_AXIS = re.compile(r"d(\d+)$")
 _HOW = {"fresh", "argument", "view_of_argument", "view_of_result", "dim", "static", "choice"}
 _KINDS: frozenset[str] = frozenset(get_args(Kind)) - {"array", "np_scalar"}
@@ -114,7 +114,10 @@ class _Parser:
             raise self.fail("file:line:column")
         self.at = found.end()
         self.advance()
-        return SourceLoc(found[2], int(found[3]), int(found[4])) if found[2] else None
+        name = found[2]
+        if name is None:
+            return None
+        return SourceLoc(json.loads(name) if name[0] == '"' else name, int(found[3]), int(found[4]))
 
     # Sizes, types, attributes.
 

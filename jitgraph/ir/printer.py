@@ -38,6 +38,8 @@ SYMBOL_ATTRS = frozenset(["symbol", "index"])
 
 _UNSAFE = re.compile(r"\W", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+#: Names of files that stand behind `@` as they are.
+_PLAIN_FILE = re.compile(r"[\w.<>+=()\[\]][\w.<>+=()\[\] -]*")
 
 
 class Opaque:
@@ -178,7 +180,7 @@ class _Printer:
             return ""
         text = self.locs.get(id(loc))
         if text is None:
-            text = self.locs[id(loc)] = f" @ {loc}"
+            text = self.locs[id(loc)] = f" @ {place_text(loc)}"
         return text
 
     def attr_list(self, op: Op) -> str:
@@ -316,6 +318,12 @@ def first_places(types: Sequence[TensorType]) -> Mapping[str, tuple[int, int]]:
             if name is not None:
                 places.setdefault(name, (i, axis))
     return places
+
+
+def place_text(loc: SourceLoc) -> str:
+    """`norm.py:5:10`; a file name that would not be read back so (of several lines, of code of `exec`) is quoted."""
+    name, line, column = str(loc).rsplit(":", 2)
+    return f"{name if _PLAIN_FILE.fullmatch(name) else json.dumps(name)}:{line}:{column}"
 
 
 def _result_text(r: Result) -> str:

@@ -7,6 +7,7 @@ does if both sides do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias, Union
 
 from jitgraph.ir.dims import DimLike, Facts
@@ -19,6 +20,8 @@ UPDATES: dict[str, int] = {"write": 1, "write_through": 1, "scatter": 0, "scatte
 WRITES = frozenset(["write", "write_through"])
 #: Views, at least one of them a reshape, that lead from an array to the one that an index map is a map of.
 Space: TypeAlias = tuple[Union[IndexMap, Shape], ...]
+
+_Less: TypeAlias = Callable[[DimLike, DimLike], bool]
 
 
 def target_of(op: Op) -> tuple[Space, IndexMap]:
@@ -89,8 +92,13 @@ def storage_argument(value: Value) -> Value | None:
 
 def disjoint(a: IndexMap, b: IndexMap, facts: Facts) -> bool:
     """Whether it is proven that two views of one base have no element in common."""
+    return apart(a, b, facts.is_lt)
+
+
+def apart(a: IndexMap, b: IndexMap, less: _Less) -> bool:
+    """Whether two views of one base have no element in common, by an order of sizes that is proven or decided."""
     return any(
-        _apart(_range(p, a), _range(q, b), facts) or _other_residue(p, q) for p, q in zip(a.axes, b.axes, strict=True)
+        _apart(_range(p, a), _range(q, b), less) or _other_residue(p, q) for p, q in zip(a.axes, b.axes, strict=True)
     )
 
 
@@ -104,8 +112,8 @@ def _range(m: AxisMap, view: IndexMap) -> tuple[DimLike, DimLike] | None:
     return (m.offset, end) if m.step >= 0 else (end, m.offset)
 
 
-def _apart(p: tuple[DimLike, DimLike] | None, q: tuple[DimLike, DimLike] | None, facts: Facts) -> bool:
-    return p is not None and q is not None and (facts.is_lt(p[1], q[0]) or facts.is_lt(q[1], p[0]))
+def _apart(p: tuple[DimLike, DimLike] | None, q: tuple[DimLike, DimLike] | None, less: _Less) -> bool:
+    return p is not None and q is not None and (less(p[1], q[0]) or less(q[1], p[0]))
 
 
 def _other_residue(p: AxisMap, q: AxisMap) -> bool:

@@ -84,6 +84,15 @@ unary(
     evaluate=_of_scalars(np.absolute, abs),
     pairs=on_pairs.absolute,
 )
+unary(
+    "plain_abs",
+    np.absolute,
+    "|x| of complex numbers as hypot computes it: NumPy's loop that goes element by element.",
+    low.absolute,
+    vjp=lambda b, ct, y, x: (b.mul(ct, b.conj(b.sign(x))),),
+    evaluate=lambda x: np.hypot(x.real, x.imag) if np.result_type(x).kind == "c" else np.absolute(x),
+    pairs=on_pairs.plain_absolute,
+)
 unary("sign", np.sign, "-1, 0 or 1 by the sign of x; NaN of NaN.", low.sign, vjp=_sign_vjp)
 unary(
     "square",
@@ -137,6 +146,28 @@ binary(
     commutative=True,
     evaluate=_of_scalars(np.multiply, operator.mul),
     pairs=on_pairs.mul,
+)
+
+
+def _plain_product(a: Any, b: Any) -> Any:
+    """A product of complex numbers whose four products are rounded each, of arrays as of scalars."""
+    made = np.empty(np.broadcast_shapes(np.shape(a), np.shape(b)), np.result_type(a, b))
+    if made.dtype.kind != "c":
+        return np.multiply(a, b)
+    made.real = a.real * b.real - a.imag * b.imag
+    made.imag = a.real * b.imag + a.imag * b.real
+    return made if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else made[()]
+
+
+binary(
+    "plain_mul",
+    np.multiply,
+    "a * b of complex numbers without a fused multiply-add: NumPy's loop that goes element by element.",
+    low.mul,
+    vjp=lambda b, ct, y, p, q: (b.mul(ct, q), b.mul(ct, p)),
+    commutative=True,
+    evaluate=_plain_product,
+    pairs=on_pairs.plain_mul,
 )
 
 

@@ -1,9 +1,10 @@
 """Scalar lowerings of complex numbers, as pairs of real ones: the `pairs` rules of elementwise records.
 
 The bits are NumPy's. Its array loops multiply and square with one fused multiply-add for each part where the CPU has
-it. Operators on NumPy scalars and on Python's complex numbers, and products along an axis, do not; nor do some loops
-over what lies reversed in memory. So the rules look at the types of the operands: kinds other than "array" are such
-scalars (a ufunc that is called on scalars makes 0-d arrays of them first).
+it. Operators on NumPy scalars and on Python's complex numbers, and products along an axis, do not. So the rules look at
+the types of the operands: kinds other than "array" are such scalars (a ufunc that is called on scalars makes 0-d arrays
+of them first). What loops of NumPy's that go element by element do to arrays are records of their own, `plain_mul` and
+`plain_abs` (see `inner_loops`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from jitgraph import dtypes
 from jitgraph.ir.opdef import Scalar
-from jitgraph.ir.types import TensorType, elementwise_layout
+from jitgraph.ir.types import TensorType
 from jitgraph.ops import lowering as low
 
 Types = Sequence[TensorType]
@@ -39,13 +40,15 @@ def are_scalars(types: Types) -> bool:
 
 
 def mul(s: Scalar, types: Types, a: Any, b: Any) -> Any:
-    if are_scalars(types) or (s.dtype(a) == dtypes.C64 and runs_backwards(types)):
-        return plain_product(s, a, b)
-    return _fused_product(s, a, b)
+    return plain_product(s, a, b) if are_scalars(types) else _fused_product(s, a, b)
 
 
 def square(s: Scalar, types: Types, x: Any) -> Any:
     return mul(s, types, x, x)
+
+
+def plain_mul(s: Scalar, types: Types, a: Any, b: Any) -> Any:
+    return plain_product(s, a, b)
 
 
 def plain_product(s: Scalar, a: Any, b: Any) -> Any:
@@ -99,9 +102,9 @@ def reciprocal(s: Scalar, types: Types, x: Any) -> Any:
 
 
 def absolute(s: Scalar, types: Types, x: Any) -> Any:
-    """NumPy's vector loop: the larger part times sqrt(1 + ratio^2). C's hypot for scalars and what lies reversed."""
-    if are_scalars(types) or runs_backwards(types):
-        return s.call("libm.hypot", x.real, x.imag)
+    """NumPy's vector loop: the larger part times sqrt(1 + ratio^2). C's hypot for scalars."""
+    if are_scalars(types):
+        return plain_absolute(s, types, x)
     real, imag = s.fabs(x.real), s.fabs(x.imag)
     inf, nan, zero, one = (s.like(v, real) for v in (float("inf"), float("nan"), 0, 1))
     infinite = s.or_(s.cmp("eq", real, inf), s.cmp("eq", imag, inf))
@@ -114,29 +117,8 @@ def absolute(s: Scalar, types: Types, x: Any) -> Any:
     return s.select(infinite, inf, found)
 
 
-def runs_backwards(types: Types) -> bool:
-    """Whether an operand is one run of elements with a negative stride, in the order in which NumPy goes over all.
-
-    Loops for which it does take no vectors: those of complex64 products and of absolute values. Other operands with
-    negative strides are buffered.
-    """
-    ndim = max(t.ndim for t in types)
-    if ndim == 1 and any(t.shape == (1,) and t.layout.negative for t in types):
-        return True  # its stride counts, though there is nowhere to go
-    order: list[int] | None = None
-    for t in types:
-        if t.ndim < ndim or t.layout.zero or not t.layout.negative:
-            continue
-        axes = [k for k in t.layout.order if t.shape[k] != 1]
-        last = ndim - 1
-        if not axes or any(k not in t.layout.negative for k in axes) or any(at != last for at in t.layout.breaks):
-            continue
-        if order is None:
-            walk = elementwise_layout(ndim, types).order
-            order = [k for k in walk if any(u.ndim == ndim and u.shape[k] != 1 for u in types)]
-        if axes == order:
-            return True
-    return False
+def plain_absolute(s: Scalar, types: Types, x: Any) -> Any:
+    return s.call("libm.hypot", x.real, x.imag)
 
 
 def conj(s: Scalar, types: Types, x: Any) -> Any:

@@ -118,7 +118,7 @@ def reduction_plan(
     )
 
 
-def _continues(t: TensorType, outer: int, inner: int) -> bool:
+def continues(t: TensorType, outer: int, inner: int) -> bool:
     """Whether stride[outer] == size[inner] * stride[inner]."""
     if outer in t.layout.zero or inner in t.layout.zero:
         return outer in t.layout.zero and inner in t.layout.zero
@@ -158,7 +158,7 @@ class _Run:
         costs: list[int] = []
         broken: set[int] = {0} if buffered else set()
         for axis, before in zip(inner[::-1], (None, *inner[:0:-1]), strict=True):
-            ends = set() if before is None else {k for k, t in enumerate(operands) if not _continues(t, axis, before)}
+            ends = set() if before is None else {k for k, t in enumerate(operands) if not continues(t, axis, before)}
             if before is None or ends:
                 sizes.append(shape[axis])
             else:
@@ -168,10 +168,10 @@ class _Run:
                 costs.append(1 + len(broken))
         if not outside:
             return _Run(tuple(sizes), tuple(costs), None, buffered)
-        broken |= {k for k, t in enumerate(operands) if not _continues(t, outside[0], inner[0])}
+        broken |= {k for k, t in enumerate(operands) if not continues(t, outside[0], inner[0])}
         kept = shape[outside[0]]
         for axis, before in zip(outside[1:], outside, strict=False):
-            if not all(_continues(t, axis, before) for t in operands):
+            if not all(continues(t, axis, before) for t in operands):
                 break
             kept = kept * shape[axis]
         return _Run(tuple(sizes), tuple(costs), (kept, 2 + len(broken)), buffered)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.iteration import Sequenced
 from jitgraph.tracing.kinds import tag_of
-from jitgraph.tracing.merging import is_value
 from jitgraph.tracing.poison import OneOf
 from jitgraph.xp.scalars import EMPTY_MAX, EMPTY_MIN, LOOKED_INTO
 
@@ -87,13 +86,17 @@ def program_for(tracer: Tracer, f: Any, args: Any, kwargs: Any) -> tuple[Functio
         stops = is_listed and any(type(x) is OneOf or (type(x) is Tensor and x.type.shape) for x in items)
         return (program if stops else None), args
     if id(f) in _PICKING and (len(args) > 1 or kwargs):
-        return (program, (list(args),)) if not kwargs and _is_mixed(tracer, f, args) else (None, args)
+        return None, args
     if type(items) is OneOf:
         return None, args
     if not isinstance(items, (*LOOKED_INTO, Sequenced)):
         items = list(tracer.iterable(items))
         args = (items, *args[1:])
-    needed = _is_long(tracer, items, f) or (type(items) in (list, tuple) and _is_mixed(tracer, f, items))
+    needed = _is_long(tracer, items, f)
+    if not needed and type(items) in (list, tuple):
+        if id(f) in _PICKING and len(items) > 1:
+            return None, tuple(items)
+        needed = id(f) not in _PICKING and _is_mixed(tracer, items)
     return (program if needed else None), args
 
 
@@ -109,11 +112,7 @@ def _is_long(tracer: Tracer, items: Any, original: Any) -> bool:
     return not isinstance(length, int) or length > tracer.unroll_limit
 
 
-def _is_mixed(tracer: Tracer, f: Any, items: Any) -> bool:
-    """Whether the type of some of the items depends on the path, or they are no numbers to choose from."""
+def _is_mixed(tracer: Tracer, items: Any) -> bool:
+    """Whether the type of some of the items depends on the path."""
     mode = tracer.mode
-    if any(type(x) is OneOf or (mode.kinds and tag_of(mode, x) is not None) for x in items):
-        return True
-    if id(f) not in _PICKING or not any(type(x) is Tensor for x in items):
-        return False
-    return not all(is_value(x) and (type(x) is not Tensor or not x.type.shape) for x in items)
+    return any(type(x) is OneOf or (mode.kinds and tag_of(mode, x) is not None) for x in items)

@@ -31,7 +31,7 @@ from jitgraph.tensor import Storage, Tensor, lift, make, plain, use_mode
 from jitgraph.tracing.arguments import Arguments
 from jitgraph.tracing.capture_mode import CaptureMode, frame_of, user_place
 from jitgraph.tracing.donation import donate, overlaps
-from jitgraph.tracing.hidden import MISSING, Call, Fixed, Global, Place, Replay, TypeGuard
+from jitgraph.tracing.hidden import MISSING, Call, Fixed, Global, Item, Place, Replay, TypeGuard
 from jitgraph.tracing.leaves import (
     SIZE_NAMES,
     CallSpec,
@@ -180,7 +180,6 @@ class _Capture:
         self.leaf_names = spec.names(tree)
         self.keys = tuple([leaf_type(x) for x in leaves])
         self.arg_leaves: list[int] = []
-        self.tensors = False
         self.inputs: list[Storage] = []
 
     # --- arguments
@@ -210,8 +209,9 @@ class _Capture:
         writable = t.kind != "array" or bool(plain(x).flags.writeable)
         storage = Storage(self.mode, value, index, writable)
         self.inputs.append(storage)
+        self.mode.foresight.arguments.append(x)
         self.names.append(name)
-        self.tensors = self.tensors or key[0] == "tensor"
+        self.mode.tensors = self.mode.tensors or key[0] == "tensor"
         return make(storage, (), t)
 
     def _hidden_argument(self, x: Any, name: str) -> Tensor:
@@ -352,6 +352,8 @@ class _Capture:
         values, out_tree = self.outside.flatten(result)
         replays: list[Replay] = []
         for place, value in self._stores():
+            if type(place) is Item:
+                place.key = self.mode.known_key(place.key)
             if value is MISSING:
                 replays.append(Replay(place))
                 continue
@@ -360,7 +362,7 @@ class _Capture:
             values += leaves
         self.mode.show({x._storage for x in values if type(x) is Tensor})
         returned: list[Value] = []
-        Results(self.outside, self.tensors).record(values, returned)
+        Results(self.outside, self.mode.tensors).record(values, returned)
         if self.options.donate_argnames:
             donated = self.spec.leaves_of(self.tree, self.options.donate_argnames)
             if not overlaps(self.leaves, donated):
@@ -373,6 +375,8 @@ class _Capture:
                 lift(self.mode, make(s))  # a stale argument: says so
         writes = tuple(s.origin for s in written if s.origin is not None)
         self.mode.builder.emit(REGISTRY["return"], [*returned, *(s.value for s in written)], (), {"mutates": writes})
+        if self.mode.objects is not None and self.mode.objects.asked:
+            self.outside.keep_arrays_apart(self.mode.objects.wholes())
         self._check_leaks()
         settle_reruns(self.graph, stores=bool(replays))
         hidden = sorted(self.outside.hidden, key=lambda h: h.index)

@@ -22,6 +22,7 @@ from jitgraph.source import SourceLoc
 from jitgraph.tensor import Storage, Tensor, wrap
 from jitgraph.tracing import floating, host
 from jitgraph.tracing.choices import Choice, Watched
+from jitgraph.tracing.foresight import Foresight
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.reruns import Handled
 from jitgraph.tracing.restart import Restart
@@ -93,14 +94,14 @@ class Shown:
         return f"\x01{len(self.mode.shown) - 1}:{spec}\x01"
 
 
-#: Assumptions of a trace that hold unless a call has shown the opposite; twice as many as calls have shown, if that is
-#: more. Those behind do not: so a loop that Python runs while a test holds has an end in the trace, and a call that
-#: takes more turns goes to another trace.
+#: Assumptions of a trace that are as the traced call has them, or hold, unless a call has shown the opposite; twice as
+#: many as calls have shown, if that is more. Those behind do not hold: so a loop that Python runs while a test holds
+#: has an end in the trace, and a call that takes more turns goes to another trace.
 _HELD: Final = 32
 #: Most operators between integer arguments and a number of turns that is made of them.
 _MOST_BEHIND: Final = 64
-#: Assumptions of a trace: a loop that neither answer ends is none for Python to run.
-_MOST_ASSUMED: Final = 1200
+#: Most assumptions of a trace: what asks more of data is a search or a filter of Python's, and each data another way.
+_MOST_ASSUMED: Final = 64
 
 
 class CaptureMode(TraceMode):
@@ -120,6 +121,10 @@ class CaptureMode(TraceMode):
         super().__init__(builder)
         builder.locate = user_place
         self.leaf_of: dict[int, int] = {}
+        #: Whether a traced number was a key.
+        self.hashes = False
+        #: Whether there are Tensors among the arguments.
+        self.tensors = False
         #: Strides of array arguments in the call that is traced.
         self.strides: dict[int, tuple[int, ...]] = {}
         #: Traced scalars that were formatted in a region.
@@ -132,6 +137,8 @@ class CaptureMode(TraceMode):
         self.raising: frozenset[str] = frozenset()
         #: Scalars whose kind depends on the path: the joined value to its `kinds.Tag`.
         self.kinds: dict[Value, Any] = {}
+        #: Values whose type Python code asked for: `isinstance(x, int)`, `x.dtype`.
+        self.asked: set[Value] = set()
         #: Integers that a loop carries from a small constant on; nothing computes with them while their kind is open.
         self.small: set[Value] = set()
         #: Where the function is defined: the place of what happens when it has returned.
@@ -142,7 +149,9 @@ class CaptureMode(TraceMode):
         self.unrolled: dict[Any, errors.TraceError] = {}
         #: How many turns of them there are so far.
         self.turns = 0
-        #: Answers to `assume`, in order: those that calls of the compiled code gave; further ones are True.
+        #: What bools are in this call, if that is cheap to know.
+        self.foresight = Foresight(builder.graph)
+        #: Answers to `assume`, in order, that calls of the compiled code gave; further ones are foreseen, or True.
         self.path: tuple[bool, ...] = ()
         #: The answers of this trace.
         self.assumed: list[bool] = []
@@ -175,6 +184,11 @@ class CaptureMode(TraceMode):
         self.objects: Objects | None = None
         #: Merged arrays that are read-only on one path, with the branch whose way is assumed if one is written.
         self.locked: dict[Storage, Any] = {}
+
+    def ask(self, x: Any) -> None:
+        """Python code asks for the type of `x`, and no operator of the graph shows it: see `carried_kinds.compare`."""
+        if type(x) is Tensor and x.is_traced and not x._steps:
+            self.asked.add(x._storage.value)
 
     def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         results = super().apply(defn, values, attrs)
@@ -392,7 +406,26 @@ class CaptureMode(TraceMode):
     def index_value(self, name: str) -> DimLike:
         return symbol(name)
 
+    def known_key(self, key: Any) -> Any:
+        """A key of a dict or an item of a set as Python has it: a traced number that was hashed is a known one."""
+        if type(key) is Tensor and key.is_traced:
+            return self.concrete(key, "hash")
+        if type(key) is tuple or type(key) is frozenset:
+            known = [self.known_key(k) for k in key]
+            return key if all(a is b for a, b in zip(known, key, strict=True)) else type(key)(known)
+        return key
+
+    def know_keys(self, container: Any) -> None:
+        """Make the keys of a dict, or the items of a set, known ones: no traced value outlives the trace in them."""
+        known = [self.known_key(k) for k in container]
+        if all(a is b for a, b in zip(known, container, strict=True)):
+            return
+        items = list(container.values()) if isinstance(container, dict) else known
+        container.clear()
+        container.update(zip(known, items, strict=True) if isinstance(container, dict) else known)
+
     def concrete(self, x: Tensor, wanted: str) -> Any:
+        self.hashes = self.hashes or wanted == "hash"
         if wanted == "format" and (len(self.blocks) > 1 or self.assumed):
             return Shown(self, x)
         value = x._storage.value
@@ -564,7 +597,12 @@ class CaptureMode(TraceMode):
         number = len(self.assumed)
         if number >= _MOST_ASSUMED:
             self.leave(f"{why} depends on data, and so did {number} before it", "use a loop in the function itself.")
-        answer = self.path[number] if number < len(self.path) else number < max(_HELD, 2 * len(self.path))
+        if number < len(self.path):
+            answer = self.path[number]
+        elif number < max(_HELD, 2 * len(self.path)):
+            answer = self.foresight.truth(flag) is not False
+        else:
+            answer = False
         self.assumed.append(answer)
         self.known_flags[flag] = answer
         condition = flag if answer else self.builder.apply(REGISTRY["logical_not"], flag)[0]

@@ -13,16 +13,15 @@ from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type, same_layout
-from jitgraph.pytree import TreeDef, flatten, unflatten
+from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
-from jitgraph.tracing import carried_objects, carried_options, same_arrays
+from jitgraph.tracing import carried_kinds, carried_objects, carried_options, same_arrays
 from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.cells import Cell
 from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.identity import note
-from jitgraph.tracing.kind_uses import sees_kind
-from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact, join_kinds
+from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact
 from jitgraph.tracing.merging import (
     UNSET,
     Scope,
@@ -30,7 +29,6 @@ from jitgraph.tracing.merging import (
     carried_type,
     convert,
     describe,
-    exact_types,
     inner_symbols,
     is_option,
     is_returned,
@@ -84,12 +82,6 @@ def _unchanged(a: Any, b: Any) -> bool:
     return same_static(a, b)
 
 
-def _holds(t: TensorType, other: TensorType) -> bool:
-    """Whether a scalar of type `t` is any number that one of the other type is."""
-    rounds = other.dtype.kind in "iu" and other.dtype.itemsize == 8 and t.dtype.kind in "fc"
-    return np.can_cast(other.dtype, t.dtype, "safe") and not rounds
-
-
 def _convertible(t: TensorType, end: TensorType | None, init: Any) -> bool:
     """Whether a first turn on the converted value is the same as one on the value of type `t`, to the last bit."""
     if end is None or t.kind == "array" or end.kind == "array":
@@ -116,9 +108,13 @@ class Region:
         self.place = regions.mode.locate()
         #: The symbol of a `for`'s index.
         self.index = ""
+        #: Names, unbound before the loop, of which a turn asks whether an earlier one, or itself, has bound them.
+        self.resolved: set[str] = set()
         #: Names with sizes that are data of a turn.
         self.sized_inside: set[str] = set()
         self.before: Any = None
+        #: How many scalars of loops in front of the turn have kinds that were not told: see `carried_kinds`.
+        self.untold = 0
         self.names: dict[str, Carried] = {}
         self.storages: list[Storage] = []
         self.attempts = 0
@@ -157,6 +153,8 @@ class Region:
         #: The value is which view of its memory it is (`objects.Memory.steps`).
         self.objects: dict[tuple[str, int], tuple[Any, ...] | None] = {}
         self.object_arguments: dict[tuple[str, int], tuple[Value, Value]] = {}
+        #: Views from before the loop, by name and number of the leaf, that turns put others in the place of.
+        self.exchanged: set[tuple[str, int]] = set()
         #: The turn that is traced, in a trace that numbers objects.
         self.this_turn: Turn | None = None
 
@@ -264,7 +262,7 @@ class Region:
             self.names[name] = Carried(name, tree, list(leaves), types, list(leaves), read, read_only=protected(leaves))
 
     def _add_storage(self, storage: Storage) -> None:
-        if storage not in self.storages and storage.value is not None:
+        if storage not in self.storages and storage.value is not None and storage.writable:
             self.storages.append(storage)
 
     def _output(
@@ -282,7 +280,7 @@ class Region:
         A scalar that no turn reads is of the one type or of the other: both are carried, with a bool.
         """
         if not read and tree is None and not is_missing(before):
-            tree, types = self._with_kind(before, types)
+            tree, types = carried_kinds.as_output(self, before, types[0]) or (None, types)
         old, old_tree = parts_of(before)
         if tree is not None and tree.kind is Boxed and old_tree != tree and not is_missing(before):
             old, old_tree = boxed_as(before, tree.meta) or [], tree  # type: ignore[arg-type]  # the two types
@@ -296,23 +294,6 @@ class Region:
         kept = list(fixed or [None] * len(types))
         types = [dense(t) for t in types]
         self.names[name] = Carried(name, tree, inits, types, kept, read, read_only=protected(inits))
-
-    def _with_kind(self, before: Any, types: list[TensorType | None]) -> tuple[TreeDef | None, list[TensorType | None]]:
-        """The structure of a scalar of one type before a loop and of another behind a turn, if some type holds both."""
-        t = types[0]
-        have = None if is_spoiled(before) or not is_value(before) else carried_type(before)
-        if t is None or have is None or len(types) > 1:
-            return None, types
-        pair = exact_types(self.mode, before)
-        pair = pair if t in pair else [*pair, t]
-        joined = join_kinds(*pair) if len(pair) == 2 else None
-        if joined is None or not _holds(joined, t):
-            return None, types
-        checked = type(before) is Tensor and have.kind == "py_int"  # by `_inits`
-        known = type(before) is not Tensor and is_exact(self.mode, before, have, joined)
-        if have != joined and not (known or checked or _holds(joined, have)):
-            return None, types
-        return flatten(Boxed(0, True, *pair))[1], [joined, python_type("py_bool")]
 
     def _arguments(self, block: Block, *, bind: bool) -> None:
         """Block arguments for all that is carried; names and storages are bound to them."""
@@ -336,6 +317,7 @@ class Region:
                 set_version(storage, argument)
                 self.mode.written_in_turns(storage)
         if bind:
+            self.untold = len(self.regions.untold)
             self._negations.clear()
             self.head_leaves, self.head_parts = {}, {}
             self.heads = {n: self._head(c) for n, c in self.names.items() if c.read}
@@ -453,36 +435,7 @@ class Region:
         fits = same_arrays.compare_twins(self, scope) and fits
         fits = same_arrays.compare_insides(self, scope) and fits
         fits = carried_objects.compare(self, scope) and fits
-        return fits and self._compare_kinds(scope)
-
-    def _compare_kinds(self, scope: Scope) -> bool:
-        """Python numbers from before that are carried in another type; False if one is carried with its kind now.
-
-        Raises:
-            Changed: the first turn shows that they are Python's.
-        """
-        before: dict[Value, TensorType] = {}
-        names: dict[Value, str] = {}
-        for carried in self.names.values():
-            for argument, init, t in zip(carried.arguments, carried.inits, carried.types, strict=True):
-                have = None if init is None or argument is None else carried_type(init)
-                if have is not None and argument is not None and have.is_python and have != t and carried.read:
-                    before[argument], names[argument] = have, carried.name
-        if not before:
-            return True
-        ends: dict[str, set[Value]] = {}
-        for name in self.info.after:
-            leaves = parts_of(scope.get(name))[0]
-            ends[name] = {x._storage.value for x in leaves if type(x) is Tensor and x._storage.value is not None}
-        for argument, t in before.items():
-            name = names[argument]
-            others = set().union(*(found for other, found in ends.items() if other != name))
-            if sees_kind({argument: t}, others):
-                if self._may_peel():
-                    raise Changed(name, t, scope.get(name))
-                if self._tell_kinds(name):
-                    return False
-        return True
+        return fits and carried_kinds.compare(self, scope)
 
     def _is_made_inside(self, value: Any) -> bool:
         return any(defined_in(value, block) for block in self._blocks())
@@ -494,12 +447,20 @@ class Region:
             end.fail()  # the next turn reads it
         if is_missing(end) or _unchanged(before, end):
             return True
+        if type(before) is Poison and not before.unbound and name in self.info.after and not self._has_turn():
+            before.fail()  # without a turn it is what could not be merged
         if not is_missing(before) and carried_options.is_open(self, name, before, end):
             carried_options.carry(self, name, before, end)
             return False
+        if type(end) is not Maybe and self._is_resolved(name):
+            if self._may_peel():
+                raise Changed(name, None, end)  # the other turns find it bound
+            end = as_maybe(name, end)
         if self._is_unread(name) and self._is_left(end) and (is_missing(before) or self._has_turn()):
             self.left[name] = end
             return True
+        if type(before) is Poison and not before.unbound and name in self.info.after and not self._runs():
+            before.fail()  # without a turn it is what it was
         if type(before) is Poison and before.unbound and not self._has_turn():
             end = as_maybe(name, end)
         leaves, tree = parts_of(end)
@@ -568,7 +529,14 @@ class Region:
 
     def _is_unread(self, name: str) -> bool:
         """Whether a turn assigns the name before it reads it."""
-        return name in self.info.unread or name not in self.info.head or is_missing(self.before.get(name))
+        if name in self.info.unread or name not in self.info.head:
+            return True
+        return is_missing(self.before.get(name)) and not self._is_resolved(name)
+
+    def _is_resolved(self, name: str) -> bool:
+        """Whether a turn needs to know if a name that is unbound before the loop is bound at its start."""
+        before = self.before.get(name)
+        return name in self.resolved and type(before) is Poison and before.unbound
 
     def _keeps(self, name: str, end: Any) -> bool:
         """Whether some turns bind the name and others leave what an earlier one bound."""
@@ -641,8 +609,8 @@ class Region:
             return aligned, carried.tree
         if carried.tree is not None and carried.tree.kind is Maybe:
             end = as_maybe(carried.name, end)
-        if carried.tree is not None and carried.tree.kind is Boxed:
-            parts = boxed_as(end, carried.tree.meta, self._negated)  # type: ignore[arg-type]  # the two types
+        if carried.tree is not None and any(carried_kinds.boxes(carried.tree)):
+            parts = carried_kinds.parts_as(end, carried.tree, self._negated)
             if parts is not None:
                 return parts, carried.tree
         leaves, tree = parts_of(end)
@@ -680,14 +648,15 @@ class Region:
         if opens and not carried_options.fits(self, carried, end):
             return False
         leaves, tree = self._end_of(carried, end)
-        if tree is not None and tree.kind is Boxed and carried.tree is None:
-            return self._carry_kind(carried, end, *tree.meta)  # type: ignore[misc]  # the two types
+        told = None if tree == carried.tree else carried_kinds.first_new(carried.tree, tree)
+        if told is not None:
+            return carried_kinds.carry(self, carried, told[0], end, *told[1])
         if tree != carried.tree:
             if is_missing(self.before.get(name)):  # what else an attempt has found out may have changed it
                 del self.names[name]
                 return False
             raise Changed(carried.name, self.before.get(carried.name), end)
-        fits = True
+        fits, known = True, dict(carried_kinds.boxes(tree))
         if any(map(is_spoiled, leaves)):
             if not self._can_peel():
                 raise self._stale(name)
@@ -715,16 +684,24 @@ class Region:
                 del self.names[name]  # what it was before is of no account: begin with what a turn leaves
                 return False
             elif (
-                have != t and carried.read and self._is_unread(name) and not keeps and self._with_kind_of(carried, have)
+                have != t
+                and carried.read
+                and self._is_unread(name)
+                and not keeps
+                and tree is None
+                and carried_kinds.as_output(self, self.before.get(name), have) is not None
             ):
+                self._output(name, self.before.get(name), None, [have], read=False)
                 return False
             elif have != t:
                 joined = None if have is None else join(self.mode, t, have)
                 value = x._storage.value if type(x) is Tensor else x
-                if tree is not None and tree.kind is Boxed and have is not None:
+                if k in known and have is not None:
                     checked = have.kind == "py_int" and isinstance(value, Value)  # by `_ends`
                     if checked or is_exact(self.mode, value, have, t):
                         continue
+                    if carried_kinds.widen(self, carried, k, known[k]):
+                        return False
                 if joined is None or not _convertible(t, have, carried.inits[k]):
                     if not self._is_overwritten(carried, k, value):
                         raise Changed(carried.name, t, x)
@@ -735,11 +712,11 @@ class Region:
                 lies = t.kind == "array" and have is not None and not same_layout(t, have) and have.layout.is_dense
                 if lies and carried.read and carried.tree is None and self._may_peel():
                     raise Changed(carried.name, t, x)  # from the second turn on it may lie in memory as here
-                narrower = joined == t and have is not None and have.is_python and carried.tree is None
+                narrower = joined == t and have is not None and have.is_python and k not in known
                 if narrower:  # a float or NumPy's number before the loop, an int from the first turn on
                     if self._may_peel() or not carried.read or have is None:
                         raise Changed(carried.name, t, x)
-                    return self._carry_kind(carried, end, have)
+                    return carried_kinds.carry(self, carried, k, x, have)
                 if joined != t:
                     carried.types[k] = joined
                     fits = False
@@ -747,18 +724,12 @@ class Region:
                 fits = same_arrays.fits_origins(self, carried, k, x) and fits
         return same_arrays.fits_protection(self, carried, leaves, end) and fits
 
-    def _with_kind_of(self, carried: Carried, end: TensorType | None) -> bool:
-        """Carry a scalar that no turn reads with a bool that says whether there was one, if its types differ so."""
-        before = self.before.get(carried.name)
-        if carried.tree is not None or end is None or self._with_kind(before, [end])[0] is None:
-            return False
-        self._output(carried.name, before, None, [end], read=False)
-        return True
-
     def _is_overwritten(self, carried: Carried, k: int, end: Any) -> bool:
         """Whether no turn looked at what a scalar was at its start, though there are paths on which it could."""
         argument = carried.arguments[k]
         if carried.tree is not None or argument is None or argument.type.kind == "array" or argument.uses:
+            return False
+        if argument in self.mode.asked:
             return False
         handed_on = any(type(x) is Tensor and x._storage.value is argument for x in self._left_in_turn())
         return not handed_on and end is not argument and carried.name not in self.left and self._runs()
@@ -773,74 +744,15 @@ class Region:
         init = carried.inits[k]
         return is_array(carried.fixed[k]) and is_array(x) and (init is None or is_array(init))
 
-    def _carry_kind(self, carried: Carried, end: Any, *types: TensorType) -> bool:
-        """From here on a scalar is carried with a bool that says of which kind it is.
-
-        Args:
-            types: what it is at the end of a turn: one of two, or one that it is not before the loop.
-
-        Raises:
-            Changed: its value from before is of a third kind.
-        """
-        init = carried.inits[0]
-        have = None if init is None else carried_type(init)
-        if have is None:
-            raise Changed(carried.name, carried.types[0], end)
-        yes, no = types if len(types) == 2 else (*types, have)
-        parts, joined = boxed_as(init, (yes, no)), join_kinds(yes, no)
-        if parts is None or joined is None:
-            raise Changed(carried.name, carried.types[0], end)
-        if not is_exact(self.mode, init._storage.value if type(init) is Tensor else init, type_of(init), joined):
-            raise Changed(carried.name, carried.types[0], end)
-        carried.tree, carried.inits, carried.fixed = flatten(Boxed(0, True, yes, no))[1], parts, list(parts)
-        carried.types = [joined, python_type("py_bool")]
-        return False
-
-    def _converted(self) -> str:
-        """A name that turns begin with in another type than it has before the loop; "" if there is none."""
-        for name, carried in self.names.items():
-            for init, t in zip(carried.inits, carried.types, strict=True):
-                have = None if init is None or is_spoiled(init) else carried_type(init)
-                if carried.read and have is not None and t is not None and dense(have) != t:
-                    return name
-        return ""
-
     def ask_first_turn(self) -> None:
         """What a turn begins with in another type than it has before the loop was refused.
 
         Raises:
             NeedsFirstTurn: the first turn can be traced in front of the loop.
         """
-        name = self._converted() if self._may_peel() else ""
+        name = carried_kinds.converted(self) if self._may_peel() else ""
         if name:
             raise NeedsFirstTurn(self, name)
-
-    def _tell_kinds(self, *names: str) -> bool:
-        """Carry Python numbers that turns make another type's with their kind, as no call can turn back; any there are.
-
-        Args:
-            names: those meant; none: all that are used behind the loop.
-        """
-        found = False
-        for name in names or self.info.after:
-            carried = self.names.get(name)
-            if carried is None or carried.tree is not None or not carried.read or not self._is_left_behind(name):
-                continue
-            (init,), (t,) = carried.inits, carried.types
-            have = None if init is None else carried_type(init)
-            if t is None or have is None or have == t or join_kinds(t, have) is None or not have.is_python:
-                continue
-            self._carry_kind(carried, None, t)
-            found = True
-        return found
-
-    def _is_left_behind(self, name: str) -> bool:
-        """Whether the loops of the same function around this one leave the name bound for what follows them.
-
-        Of one that only their turns use, such as the sum of a row that is stored, few see the kind (docs/limits.md).
-        """
-        around = [o.loop for o in self.regions.opened if o.loop is not None and o.loop.before.code is self.before.code]
-        return all(name in loop.info.after for loop in around)
 
     def _restart(self, error: errors.TraceError) -> Restart | None:
         """What traces the turns one by one, if there are few and the arguments say how many; `error` if that fails."""
@@ -848,11 +760,13 @@ class Region:
 
     def _open_options(self, change: Changed) -> bool:
         """Carry a name as one of the types that it has before the loop and behind a turn; whether that is new."""
-        name, before = change.name, self.before.get(change.name)
-        if name in self.optional or name in self.cells or is_returned(name) or is_missing(before):
+        name = change.name
+        if name in self.optional or name in self.cells or is_returned(name):
             return False
-        if not is_option(before):
-            return False
+        if self.before is not None:  # else turns are traced in front of the loop: its start decides (`is_open`)
+            before = self.before.get(name)
+            if is_missing(before) or not is_option(before):
+                return False
         self.optional.add(name)
         self.attempts = 0
         return True
@@ -876,11 +790,11 @@ class Region:
         """The values from before the loop, converted; emitted at the builder's place."""
         found: list[Value] = []
         for carried in self.names.values():
-            for init, t in zip(carried.inits, carried.types, strict=True):
+            known = dict(carried_kinds.boxes(carried.tree))
+            for k, (init, t) in enumerate(zip(carried.inits, carried.types, strict=True)):
                 if t is not None:
                     init = self._unspoiled(init)
-                    tagged = carried.tree is not None and carried.tree.kind is Boxed
-                    if tagged and init is not None and t.kind != "py_bool":
+                    if k in known and init is not None:
                         is_exact(self.mode, lift(self.mode, init), type_of(init), t)  # under a check
                     found.append(
                         placeholder(self.mode, t)
@@ -913,11 +827,12 @@ class Region:
         for carried in self.names.values():
             end = scope.get(carried.name)
             leaves = [None] * len(carried.types) if is_missing(end) or self.failure else self._end_of(carried, end)[0]
-            for x, t, argument in zip(leaves, carried.types, carried.arguments, strict=True):
+            known = dict(carried_kinds.boxes(carried.tree))
+            for k, (x, t, argument) in enumerate(zip(leaves, carried.types, carried.arguments, strict=True)):
                 if t is not None and argument is not None:
                     with at_versions(changed):
                         value = argument if x is None else lift(self.mode, x)
-                        if carried.tree is not None and carried.tree.kind is Boxed and value.type != t:
+                        if k in known and value.type != t:
                             is_exact(self.mode, value, value.type, t)  # under a check
                         found.append(convert(self.mode, value, t))
             for k, origins in carried.origins.items():
@@ -985,6 +900,7 @@ class Region:
                 if origins.inside is not None:
                     other, j = origins.inside
                     made[name][k] = remade(made[name][k], made[other][j]._storage)
+        carried_kinds.leave_untold(self, made)
         same_arrays.share(self, made, scope)
         bound = {name: self._built(self.names[name], leaves) for name, leaves in made.items()}
         same_arrays.watch_twins(self, bound, scope)
@@ -1098,14 +1014,18 @@ class Region:
     def _needs_turn(self) -> str:
         """A name whose type or value behind the loop holds only after a turn; "" if there is none."""
         for name, carried in self.names.items():
-            if (
-                name not in self.info.after
-                or name.startswith("_jg_")
-                or (carried.tree is not None and carried.tree.kind in (Maybe, Boxed, OneOf))
-            ):
+            kind = None if carried.tree is None else carried.tree.kind
+            if name not in self.info.after or name.startswith("_jg_") or kind is Maybe:
                 continue
-            for init, t in zip(carried.inits, carried.types, strict=True):
+            if kind is OneOf:
+                if carried.inits[0] is None:  # no option: it is not bound
+                    return name
+                continue
+            known = dict(carried_kinds.boxes(carried.tree))
+            for k, (init, t) in enumerate(zip(carried.inits, carried.types, strict=True)):
                 have = None if init is None else carried_type(init)
+                if have is not None and (k in known or k - 1 in known):
+                    continue
                 if t is not None and (
                     have is None or have.dtype != t.dtype or have.kind != t.kind or have.kind == "array"
                 ):
@@ -1132,7 +1052,7 @@ class Region:
         if isinstance(error, NeedsFirstTurn) and error.region is self:
             self._give_up(error)
             return True
-        converted = self._converted() if isinstance(error, TypeError) and self._can_peel() else ""
+        converted = carried_kinds.converted(self) if is_the_users(error) and self._can_peel() else ""
         if converted:  # the first turn begins with another type, and there is perhaps no other
             self._give_up(NeedsFirstTurn(self, converted))
             return True

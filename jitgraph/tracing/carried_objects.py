@@ -18,8 +18,8 @@ from jitgraph.tracing import carried_options
 from jitgraph.tracing.capture_mode import is_spoiled
 from jitgraph.tracing.carried_names import is_missing, parts_of
 from jitgraph.tracing.identity import note
-from jitgraph.tracing.merging import Scope, remade, variables_of
-from jitgraph.tracing.objects import UNSEEN, Memory, Objects, Turn, is_bound_in, is_object, joined, object_of
+from jitgraph.tracing.merging import Scope, remade, same_place, variables_of
+from jitgraph.tracing.objects import UNSEEN, Made, Memory, Objects, Turn, is_bound_in, is_object, joined, object_of
 from jitgraph.tracing.poison import Maybe
 
 if TYPE_CHECKING:
@@ -72,15 +72,17 @@ def arguments(region: Region, block: Block) -> None:
 
 def bind_heads(region: Region) -> None:
     """What names stand for at the start of a turn has the numbers that are carried."""
-    for name, numbers in _by_name(region, region.object_arguments).items():
+    carried = _by_name(region, region.object_arguments)
+    names = (*region.heads, *carried) if region.mode.objects is not None else [name for name, _ in region.exchanged]
+    for name in dict.fromkeys(names):
         if name in region.heads or (name in region.info.head and name not in region.names):
-            region.heads[name] = _renewed(region, name, region.get(name), numbers)
+            region.heads[name] = _renewed(region, name, region.get(name), carried.get(name, {}))
 
 
 def compare(region: Region, scope: Scope) -> bool:
     """Whether all objects that a turn leaves are those that are carried; else they are from here on."""
     if region.mode.objects is None:
-        return True
+        return _compare_views(region, scope)
     objects, fits = region.mode.objects, True
     inner = region._inner()
     turn = [region.this_turn] if region.this_turn else []
@@ -102,6 +104,24 @@ def compare(region: Region, scope: Scope) -> bool:
                 region.objects[key], fits = first, False
             elif region.objects[key] not in (None, steps):  # one that changes goes on changing
                 region.objects[key], fits = steps if region.objects[key] is UNSEEN else None, False
+    return fits
+
+
+def _compare_views(region: Region, scope: Scope) -> bool:
+    """Whether views from before the loop that no value is carried for are the objects they were, not equal ones."""
+    fits = True
+    for name in dict.fromkeys((*region.info.head, *region.info.after)):
+        value, carried = scope.get(name), region.names.get(name)
+        if name == region.own_flag or is_missing(value):
+            continue
+        starts = _starts(region, name) if carried is None else carried.fixed
+        for k, x in enumerate(_ends(region, name, value)):
+            before = _part(starts, k)
+            stays = carried is None or (k < len(carried.types) and carried.types[k] is None)
+            known = stays and before is not None and same_place(before, x) and (name, k) not in region.exchanged
+            if known and object_of(before) is not object_of(x):
+                region.exchanged.add((name, k))
+                fits = False
     return fits
 
 
@@ -133,9 +153,9 @@ def deliver(region: Region, bound: dict[str, Any], results: Sequence[Value]) -> 
     Without numbers, arrays that turns bind to a name are noted: they may be what another name stands for.
     """
     pairs = zip(results[::2], results[1::2], strict=True)
-    for name, numbers in _by_name(region, dict(zip(region.objects, pairs, strict=True))).items():
-        if name in bound:
-            bound[name] = _renewed(region, name, bound[name], numbers)
+    carried = _by_name(region, dict(zip(region.objects, pairs, strict=True)))
+    for name in bound if region.mode.objects is not None else {name for name, _ in region.exchanged if name in bound}:
+        bound[name] = _renewed(region, name, bound[name], carried.get(name, {}))
     for name, value in bound.items():
         before = _leaves(region.before.get(name))
         for x in _leaves(value):
@@ -151,20 +171,32 @@ def _by_name(region: Region, values: dict[tuple[str, int], tuple[Value, Value]])
 
 
 def _renewed(region: Region, name: str, value: Any, numbers: dict[int, _Known]) -> Any:
-    """A value whose arrays are objects with these numbers."""
+    """A value whose arrays are objects with these numbers; without a number one is what it is before the loop."""
     objects = region.mode.objects
-    assert objects is not None
     if type(value) is Maybe:
         return Maybe(value.name, _renewed(region, name, value.value, numbers), value.flag)
     leaves, tree = parts_of(value)
     if tree is not None and name not in region.names:  # a container stays the one it is
         return value
-    made = [_named(objects, x, *numbers[k]) if k in numbers and is_object(x) else x for k, x in enumerate(leaves)]
+    starts, made = _starts(region, name), list(leaves)
+    for k, x in enumerate(leaves):
+        before = _part(starts, k)
+        if objects is None:
+            made[k] = _by_another_name(region, x) if (name, k) in region.exchanged and is_object(x) else x
+        elif is_object(x) and k in numbers:
+            made[k] = _named(objects, x, *numbers[k])
+        elif is_object(x) and before is not None and object_of(before) is not object_of(x):
+            made[k] = _named(objects, x, objects.known(before), objects.memory(before))
     return made[0] if tree is None else unflatten(tree, made)
 
 
-def _named(objects: Objects, x: Any, number: Value, memory: Memory) -> Any:
+def _named(objects: Objects, x: Any, number: Value | Made, memory: Memory) -> Any:
     if object_of(x) is x:
         x = note(objects.mode, remade(x, x._storage), None)
     objects.name(x, number, memory)
     return x
+
+
+def _by_another_name(region: Region, x: Any) -> Any:
+    """The same view, which is one object or another as turns decide."""
+    return note(region.mode, remade(x, x._storage), None)

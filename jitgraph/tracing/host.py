@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from jitgraph import dtypes, errors
-from jitgraph.ir.dims import Dim
+from jitgraph.ir.builder import Undecided
+from jitgraph.ir.dims import Dim, DimLike, dim_max
 from jitgraph.ir.graph import Site, Value
 from jitgraph.ir.types import TensorType, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
@@ -318,8 +319,18 @@ def _with_symbols(
                     binds.append(str(known[d]))
                 shape.append(known[d])
             else:
-                shape.append(d)
+                shape.append(_not_negative(mode, d))
         yield TensorType(t.dtype, tuple(shape), t.kind, t.layout) if shape else t
+
+
+def _not_negative(mode: CaptureMode, d: DimLike) -> DimLike:
+    """A size as `n - 1` follows from larger stand-ins: of what has fewer elements than that there is none."""
+    if isinstance(d, int):
+        return d
+    try:
+        return d if mode.decide(">=", d, 0) else 0
+    except Undecided:
+        return dim_max(d, 0)
 
 
 def rule_of(f: Any) -> Rule | None:

@@ -18,7 +18,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.tracing.kinds import settle, tag_of
-from jitgraph.tracing.objects import is_object
+from jitgraph.tracing.objects import is_object, object_of
 from jitgraph.tracing.restart import Restart
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class _Search:
 
     def same(self, a: Any, b: Any, way: Any = None) -> bool | Value:
         """`way`: the branch whose way may be assumed where what they are cannot be told."""
-        if a is b:
+        if a is b or (is_object(a) and is_object(b) and object_of(a) is object_of(b)):
             return True
         if (type(a) is not Tensor and type(b) is not Tensor) or _differ(self.mode, a, b):
             return False
@@ -129,6 +129,7 @@ class _Search:
             self.keep_apart(a, b)
             return False
         if mode.objects is not None and is_object(a) and is_object(b):
+            mode.objects.asked = True
             return mode.objects.same(a, b)
         way = way or known.settle
         if known.flag is None or (second is not None and second.flag is None):

@@ -15,10 +15,13 @@ from jitgraph.errors import JitgraphError
 from jitgraph.ir.builder import constant_type
 from jitgraph.ir.graph import Block, Op, Value
 from jitgraph.ir.opdef import Trait
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import TensorType
 
 #: Operators with which Python numbers raise and NumPy's do not.
 _RAISING = frozenset(("div", "floordiv", "mod", "fmod", "pow"))
+#: Operators whose results do not depend on the types of scalars: these are stored as what the array is made of.
+_STORING = frozenset(("write", "write_through", "scatter", "scatter_add", "expand", "check", "raise", "cond", "switch"))
 
 
 def sees_kind(values: dict[Value, TensorType], ends: Collection[Value]) -> bool:
@@ -26,13 +29,13 @@ def sees_kind(values: dict[Value, TensorType], ends: Collection[Value]) -> bool:
 
     Args:
         values: block arguments to the types (of Python numbers) that they have before the loop.
-        ends: what other names are bound to behind the loop.
+        ends: what names are bound to at the end of a turn, and what else is looked at.
     """
     types = dict(values)
     work = list(types)
     while work:
         value = work.pop()
-        if value in ends:
+        if value in ends and types[value] != value.type:
             return True
         for op in value.users():
             found = _changes(op, value, types)
@@ -59,8 +62,14 @@ def _changes(op: Op, value: Value, types: dict[Value, TensorType]) -> Sequence[t
         ends = list(op.results)  # without a turn they are what the loop begins with
         same = [zip(op.operands, args, strict=False) for args in bodies] + [zip(op.operands, ends, strict=False)]
         return [(a, types[value]) for pairs in same for x, a in pairs if x is value]
-    if not op.defn.has(Trait.ELEMENTWISE) or op.name == "as_kind":
+    if op.name == "where" and value is not op.operands[0] and _is_merge(op):
+        return [(user.result, types[value]) for user in op.result.users()]
+    if op.name == "as_kind":
+        return _of_kind(op, types[value])
+    if op.name in _STORING:
         return ()
+    if not op.defn.has(Trait.ELEMENTWISE):
+        return _of_others(op, types)
     others = [v.type if v in types else _uncast(v) for v in op.operands]
     if _infer(op, others) != op.result.type.dtype:  # the casts are the user's
         others = [v.type for v in op.operands]
@@ -69,8 +78,36 @@ def _changes(op: Op, value: Value, types: dict[Value, TensorType]) -> Sequence[t
     except JitgraphError:
         return None
     if found.is_python:
-        return None if op.name in _RAISING else [(op.result, found)] if found != op.result.type else ()
+        raises = op.name in _RAISING and not constant_of(op.operands[1])
+        return None if raises else [(op.result, found)] if found != op.result.type else ()
     return None if found.dtype != op.result.type.dtype else ()
+
+
+def _is_merge(op: Op) -> bool:
+    """Whether it is what a branch of scalars became: the one or the other, each of its own type."""
+    return not op.result.type.shape and all(
+        u.name == "as_kind" and u.attrs["kind"] != "array" for u in op.result.users()
+    )
+
+
+def _of_kind(op: Op, t: TensorType) -> Sequence[tuple[Value, TensorType]]:
+    """What `as_kind` makes: the builder's own for a cast is as if it were not there, an array has a dtype."""
+    kind = op.attrs["kind"]
+    if kind == "np_scalar":
+        return [(op.result, t)]
+    dtype = np.result_type(t.dtype)
+    return [(op.result, TensorType(dtype, ()))] if kind == "array" and dtype != op.result.type.dtype else ()
+
+
+def _of_others(op: Op, types: dict[Value, TensorType]) -> Sequence[tuple[Value, TensorType]] | None:
+    """The results of an operator on arrays that would have other dtypes; None if it would refuse the operands."""
+    if op.name == "host_call":
+        return None
+    try:
+        found = op.defn.infer([types.get(v, v.type) for v in op.operands], op.attrs).results
+    except JitgraphError:
+        return None
+    return [(r, t) for r, t in zip(op.results, found, strict=True) if t.dtype != r.type.dtype]
 
 
 def _infer(op: Op, operands: Sequence[TensorType]) -> np.dtype | None:
@@ -93,6 +130,8 @@ def _uncast(value: Value) -> TensorType:
     if producer is not None and producer.name == "constant" and not value.type.ndim:
         number = np.asarray(producer.attrs["value"]).item()
         return constant_type(int(number) if isinstance(number, float) and number.is_integer() else number)
-    if producer is not None and producer.name == "cast" and not producer.operands[0].type.is_python:
-        return producer.operands[0].type
+    if producer is not None and producer.name == "cast" and not value.type.is_python:
+        source = producer.operands[0]
+        made = source.producer
+        return made.operands[0].type if made is not None and made.name == "as_kind" else source.type
     return value.type

@@ -25,7 +25,8 @@ from jitgraph.xp.operators import ZERO_MESSAGES
 
 _WEAK: dict[str, Any] = {"py_bool": True, "py_int": 1, "py_float": 1.0, "py_complex": 1j}
 #: Operators that do not tell Python numbers from NumPy's of another dtype beside them.
-_TESTS = frozenset(("lt", "le", "gt", "ge", "eq", "ne", "is_", "is_not", "in_", "not_in"))
+_COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+_TESTS = _COMPARISONS | {"is_", "is_not", "in_", "not_in"}
 #: Operators with which Python numbers raise and NumPy's do not.
 _RAISING = frozenset(("truediv", "floordiv", "mod", "pow", "itruediv", "ifloordiv", "imod", "ipow"))
 
@@ -139,7 +140,12 @@ def is_exact(mode: Any, value: Any, have: TensorType, to: TensorType) -> bool:
     """Whether a value keeps its number when it is converted: a dtype that holds all, a constant that fits.
 
     A Python int that only the run knows does so under a check, emitted here.
+
+    Args:
+        value: None: a size; no array has 2^53 elements.
     """
+    if value is None:
+        return to.dtype.itemsize >= 8
     rounds = have.dtype.kind in "iu" and to.dtype.kind == "f" and have.dtype.itemsize == 8
     if np.can_cast(have.dtype, to.dtype, "safe") and not rounds:
         return True
@@ -148,11 +154,58 @@ def is_exact(mode: Any, value: Any, have: TensorType, to: TensorType) -> bool:
     if have.kind == "py_int" and isinstance(value, Value) and constant_of(value) is None:
         within_limits(mode, value)
         return True
+    return not isinstance(value, Tensor) and _is_held(to, value)
+
+
+def either(mode: Any, flag: Value, yes: Any, no: Any) -> Tensor | None:
+    """One of two scalars of two types, as a bool of the graph says: a select, tagged.
+
+    Returns:
+        None where a scalar has a tag already, or no type holds the numbers of both as they are.
+    """
+    if tag_of(mode, yes) is not None or tag_of(mode, no) is not None:
+        return None
+    values = [lift(mode, yes), lift(mode, no)]
+    types = values[0].type, values[1].type
+    joined = holder(*types, values) or join_kinds(*types)
+    if joined is None or not all(_is_held(joined, v) for v in values):
+        return None
+    sides = [as_type(mode, wrap(mode, v), joined)._storage.value for v in values]
+    chosen = mode.builder.apply(REGISTRY["where"], flag, *sides)[0]
+    found = as_type(mode, wrap(mode, chosen), joined)
+    mode.kinds[found._storage.value] = Tag(flag, *types)
+    return found
+
+
+def holder(a: TensorType, b: TensorType, values: Sequence[Any]) -> TensorType | None:
+    """The type of a NumPy scalar that holds the number of a Python constant, too: `max(x[0], 0)` in float32.
+
+    Args:
+        values: what is to be held: values of the graph, numbers.
+    """
+    if a.is_python == b.is_python:
+        return None
+    strong, weak = (b, a) if a.is_python else (a, b)
+    order = "biufc"
+    fits = order.index(weak.dtype.kind) <= order.index(strong.dtype.kind) and strong.dtype.kind != "b"
+    return scalar_type(strong.dtype) if fits and all(_is_held(strong, v) for v in values) else None
+
+
+def _is_held(t: TensorType, value: Any) -> bool:
+    """Whether a type holds the number of a scalar, by the scalar's type or as it is known."""
+    have = value.type if isinstance(value, Value) else constant_type(value)
+    rounds = have.dtype.kind in "iu" and t.dtype.kind in "fc" and have.dtype.itemsize == 8
+    if np.can_cast(have.dtype, t.dtype, "safe") and not rounds:
+        return True
     known = constant_of(value) if isinstance(value, Value) else value
-    if known is None or isinstance(known, Tensor):
+    if known is None:
+        return False
+    number = np.asarray(known)
+    if number.dtype.kind == "O" or (number.dtype.kind == "c" and t.dtype.kind != "c"):
         return False
     with np.errstate(all="ignore"):
-        return bool(np.asarray(known).astype(to.dtype) == known)
+        back = number.astype(t.dtype).astype(number.dtype)
+    return bool(back == number) or (t.dtype.kind in "fc" and bool(number != number))  # noqa: PLR0124  # a NaN
 
 
 def promoted(t: TensorType, other: np.dtype) -> np.dtype:
@@ -188,9 +241,11 @@ def told(mode: Any, x: Any) -> Any:
 
 
 def as_type(mode: Any, x: Tensor, t: TensorType) -> Tensor:
-    """The scalar as exactly this type, which it is known to have come from."""
+    """The scalar as exactly this type, which it is known to have come from: another value, if it has a tag."""
     builder = mode.builder
     value = x._storage.value
+    if value.type == t and value in mode.kinds:
+        return wrap(mode, builder.apply(REGISTRY["as_kind"], value, kind=t.kind)[0])
     if value.type.is_python and value.type.dtype != t.dtype:
         value = builder.apply(REGISTRY["as_kind"], value, kind="np_scalar")[0]
     if value.type.dtype != t.dtype:
@@ -207,33 +262,46 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
         Open: one matters, and no call can turn back.
     """
     found = list(values)
-    strong = [_dtype_of(x) for x in values if tag_of(mode, x) is None]
+    if any(type(x) in (list, tuple) for x in values):  # Python's numbers refuse them, NumPy's make arrays of them
+        return [told(mode, x) for x in values]
+    for k, x in enumerate(found):
+        tag = tag_of(mode, x)
+        if tag is not None and tag.flag in mode.known_flags:
+            found[k] = as_type(mode, x, tag.yes if mode.known_flags[tag.flag] else tag.no)
+    strong = [_dtype_of(x) for x in found if tag_of(mode, x) is None]
     dtypes = [d for d in strong if d is not None]
     for k, x in enumerate(found):
         tag = tag_of(mode, x)
         if tag is None:
             continue
-        if tag.flag in mode.known_flags:
-            found[k] = as_type(mode, x, tag.yes if mode.known_flags[tag.flag] else tag.no)
-            continue
         if dtypes:
             other = np.result_type(*dtypes)
             kinds = {promoted(t, other) for t in (tag.yes, tag.no)}
-            if name in _TESTS or kinds == {promoted(x.type, other)}:
+            exact = other.kind in "biu" or name not in _COMPARISONS  # beside a float32 Python's 0.1 is rounded
+            if (name in _TESTS and exact) or kinds == {promoted(x.type, other)}:
                 continue
             if len(kinds) == 1 and kinds == {other}:  # both become what the other operand is
                 found[k] = as_type(mode, x, scalar_type(other))
                 continue
-        elif (name in _TESTS and not _is_unordered(name, tag)) or _computes_alike(mode, name, tag, x.type):
+        elif _tests_alike(mode, name, tag, x, found) or _computes_alike(mode, name, tag, x.type):
             continue
         why = "the kind of a scalar that is a Python number on one path and NumPy's on the other"
         found[k] = settle(mode, x, tag, why)
+        if not dtypes:  # it may decide over those that were passed by
+            return operands(mode, name, found)
     return found
 
 
-def _is_unordered(name: str, tag: Tag) -> bool:
-    """Whether a comparison is refused for one of the types, and not for the other."""
-    return name in ("lt", "le", "gt", "ge") and (tag.yes.dtype.kind == "c") != (tag.no.dtype.kind == "c")
+def _tests_alike(mode: Any, name: str, tag: Tag, x: Tensor, values: Sequence[Any]) -> bool:
+    """Whether a test among scalars of open kinds and Python numbers says the same of both types."""
+    if name not in _COMPARISONS:
+        return name in _TESTS
+    if name in ("lt", "le", "gt", "ge") and (tag.yes.dtype.kind == "c") != (tag.no.dtype.kind == "c"):
+        return False  # refused for one of the types
+    if _ranks(tag) is not None or all(t.dtype.kind in "biu" for t in (tag.yes, tag.no)):
+        return True
+    numbers = [v._storage.value if type(v) is Tensor else v for v in values]  # beside a float32 Python's 0.1 is rounded
+    return x.type.kind == "np_scalar" and all(n is not None and _is_held(x.type, n) for n in numbers)
 
 
 def has_tags(mode: Any, f: Any, values: Iterable[Any]) -> bool:
@@ -251,8 +319,11 @@ def has_tags(mode: Any, f: Any, values: Iterable[Any]) -> bool:
 _NESTING: Final = (list, tuple, slice)
 #: Builtins that hand on what they are given, or do the same with a number of any kind.
 _PASSING: Final = frozenset(
-    map(id, (list, tuple, dict, zip, enumerate, map, filter, iter, reversed, print, bool, any, all))
+    map(id, (list, tuple, dict, zip, enumerate, map, filter, iter, reversed, print, bool, any, all, max, min))
 )
+
+#: Functions of NumPy's that give an attribute of what they are given: a Python number of a Python number.
+_HANDING_ON: Final = frozenset(map(id, (np.real, np.imag)))
 
 
 def _items(x: Any) -> Sequence[Any]:
@@ -292,7 +363,11 @@ def arguments(mode: Any, f: Any, values: Sequence[Any]) -> list[Any]:
         return operands(mode, getattr(f, "__name__", ""), found)
     for k, x in enumerate(found):
         tag = tag_of(mode, x)
-        if tag is not None and not _is_plain(tag, x.type) and not _same_loops(f, len(found), tag):
+        if tag is None:
+            continue
+        if _is_plain(tag, x.type) and id(f) not in _HANDING_ON:
+            found[k] = as_type(mode, x, scalar_type(x.type.dtype))
+        elif not _same_loops(f, len(found), tag):
             found[k] = settle(mode, x, tag, "the kind of a scalar")
     return found
 

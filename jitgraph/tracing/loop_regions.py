@@ -24,7 +24,7 @@ from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import python_type
 from jitgraph.tensor import Storage, dim_tensor, lift, wrap
-from jitgraph.tracing import carried_objects
+from jitgraph.tracing import carried_kinds, carried_objects
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.carried import NeedsFirstTurn, Region
 from jitgraph.tracing.carried_names import Changed, is_missing
@@ -267,7 +267,7 @@ class ForRegion(Region):
         needed = self._needs_turn()
         if needed and self.peeled and not self._runs():
             what = f"{needed} has another type if there is one turn"
-            if not self.regions.deoptimise_unless(self.sequence.length - 1, what) and self._tell_kinds():
+            if not self.regions.deoptimise_unless(self.sequence.length - 1, what) and carried_kinds.tell(self):
                 self.regions.undo(mark, self.block)
                 return
         if (needed or self._place_of() in self.regions.entered) and not self.has_turn:
@@ -283,7 +283,7 @@ class ForRegion(Region):
                 self.has_turn = self.regions.deoptimise_unless(
                     self._rest(), f"{needed} has another type if the loop has no turn"
                 )
-                if not self.has_turn and self._tell_kinds():
+                if not self.has_turn and carried_kinds.tell(self):
                     self.regions.undo(mark, self.block)
                     return
         self._emit(scope, changed)
@@ -615,6 +615,7 @@ class WhileLoop(Region):
             self.resuming = False
             self.traced = False
             self.before = None
+            self.has_turn = self.asked = False  # that was this one
             return
         if self.needs_first:
             name, self.needs_first, self.opened = self.needs_first, "", None
@@ -651,7 +652,7 @@ class WhileLoop(Region):
                 return
             if not self.has_turn and self._needs_turn():
                 asks, self.asked = not self.asked, True
-                if asks or self._tell_kinds():
+                if asks or carried_kinds.tell(self):
                     self.regions.undo(self.mark, self.block, self.test_block)
                     self.asking = asks
                     return

@@ -19,7 +19,7 @@ from jitgraph.tracing.hidden import MISSING
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import OneOf
-from jitgraph.xp.core import mode_in
+from jitgraph.xp.core import class_text, mode_in
 from jitgraph.xp.grids import SUBSCRIPTS
 from jitgraph.xp.scalars import element
 from jitgraph.xp.shape import set_shape
@@ -47,6 +47,8 @@ def _is_frozen_dataclass(kind: type) -> bool:
     return parameters is not None and bool(parameters.frozen)
 
 
+#: Attributes of arrays that say what they are made of.
+_TYPED: Final = frozenset(("dtype", "itemsize", "nbytes", "strides"))
 #: Subscripts that may be, or hold, a value of several types.
 _SEVERAL: Final = frozenset((OneOf, tuple, slice))
 #: Members of a class that an attribute of the object itself would hide.
@@ -86,11 +88,12 @@ class Members:
         if kind is Tensor or owner is self:
             if self.mode.kinds and kinds.tag_of(self.mode, owner):
                 return self.told(lambda x: self.attr(x, name), owner)
-            if kind is Tensor and owner.is_traced and owner.type.kind != "array" and not hasattr(owner.__class__, name):
-                whose = owner.__class__.__name__ if owner.type.is_python else f"numpy.{owner.__class__.__name__}"
-                raise AttributeError(f"{whose!r} object has no attribute {name!r}")
-            if kind is Tensor and owner.is_traced and owner.type.kind == "py_bool" and not name.startswith("__"):
-                owner = +owner  # the attributes of an int
+            if kind is Tensor and owner.is_traced:
+                self._require(owner, name)
+                if owner.type.kind != "array" or name in _TYPED:
+                    self.mode.ask(owner)
+                if owner.type.kind == "py_bool" and not name.startswith("__"):
+                    owner = +owner  # the attributes of an int
             return getattr(owner, name)
         if kind is ModuleType:
             if is_opaque_module(owner.__name__):
@@ -142,6 +145,20 @@ class Members:
             value = self.outside.read_attribute(owner, name, value)
         return value
 
+    def _require(self, owner: Tensor, name: str) -> None:
+        """A traced array or number has the attributes of what it stands for, and a Tensor's own among Tensors.
+
+        Raises:
+            AttributeError: there is no such attribute.
+            LeftToPython: there is, and nothing stands for it.
+        """
+        kind = owner.__class__
+        if not hasattr(kind, name):
+            if not (self.mode.tensors and hasattr(Tensor, name)):
+                raise AttributeError(f"{class_text(owner)} object has no attribute {name!r}")
+        elif not hasattr(Tensor, name):
+            self.mode.leave(f"{name} of {class_text(owner)[1:-1]} is for Python to know", "read it outside.")
+
     def told(self, compute: Callable[..., Any], *values: Any) -> Any:
         """What an operation gives on scalars whose kind depends on the path: each side of a branch knows it."""
         try:
@@ -185,6 +202,8 @@ class Members:
             owner = self.outside.clones.get(id(owner), owner)
         kind = type(owner)
         if kind is Tensor:
+            if owner.is_traced and (owner.type.kind != "array" or not hasattr(np.ndarray, name)):
+                setattr(options.sample(owner), name, value)  # says why not
             known = owner._storage.origin is not None and not owner._steps  # the caller's own array
             if name == "shape" and owner.is_traced and not known and len(self.mode.blocks) == 1:
                 set_shape(owner, value)
@@ -305,6 +324,8 @@ class Members:
         owner[index] = value
 
     def del_item(self, owner: Any, index: Any) -> None:
+        if type(owner) is Tensor and owner.is_traced:
+            owner, index = options.sample(owner), ...  # says why not
         del owner[index]
 
     def target_attr(self, owner: Any, attribute: str) -> tuple[Any, str, Any]:

@@ -25,7 +25,7 @@ from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.iteration import any_traced
-from jitgraph.tracing.kinds import Boxed, Tag, boxed, is_exact, join_kinds, tag_of
+from jitgraph.tracing.kinds import Boxed, Tag, boxed, holder, is_exact, join_kinds, tag_of
 from jitgraph.tracing.objects import Memory, is_bound_in, is_object, joined, object_of
 from jitgraph.tracing.origins import Origins, bound, choice_of, form_of, look, selected
 from jitgraph.tracing.poison import Maybe, OneOf, Poison, as_maybe, unbound, unbound_name
@@ -571,10 +571,10 @@ class Merge:
         types = list(dict.fromkeys([*exact_types(self.mode, a), *exact_types(self.mode, b)]))
         if len(types) != 2 or any(t.kind == "array" for t in types):
             return None
-        joined = join_kinds(*types)
+        values = [self._read(0, a), self._read(1, b)]
+        joined = holder(types[0], types[1], values) or join_kinds(*types)
         if joined is None:
             return None
-        values = [self._read(0, a), self._read(1, b)]
         if not all(self._in(k, lambda v=v: is_exact(self.mode, v, v.type, joined)) for k, v in enumerate(values)):  # type: ignore[misc]
             return None
         flags = [self._flag(k, x, types[0]) for k, x in enumerate((a, b))]
@@ -696,8 +696,10 @@ class Merge:
         is_known = self._inner.isdisjoint(sizes_of(x))
         is_outer = x.type.kind == "array" and self.is_outer(x._storage)
         is_known = is_known and stays_inside(self.mode, x)
-        if is_outer and is_known:  # a view of what was there before stays one
-            return lambda results: x
+        if is_outer and is_known:  # a view of what was there before stays one, and the object that the side says
+            if self.mode.objects is None or object_of(x) is not x:
+                return lambda results: x
+            return self._noted(lambda results: remade(x, x._storage), *((x, None) if side == 0 else (None, x)))
         is_whole = is_known and not is_outer and bool(x._steps)
         if is_whole and self._inner.isdisjoint(name for d in x._storage.value.type.shape for name in symbols(d)):
             whole = self._half(name, make(x._storage, ()), side)

@@ -102,12 +102,14 @@ class Objects:
     Attributes:
         clock: how many turns there have been; a storage, so that branches and loops hand it on.
         opened: the open regions of the trace.
+        asked: whether `is` compared numbers.
     """
 
     def __init__(self, mode: CaptureMode, opened: list[Any]) -> None:
         self.mode = mode
         self.opened = opened
         self.clock = Storage(mode, mode.builder.constant(0))
+        self.asked = False
         self._known: dict[int, tuple[Any, Value | Made]] = {}
         self._memory: dict[int, Memory] = {}
         self._count = 0
@@ -155,7 +157,7 @@ class Objects:
             self._known[id(key)] = key, known
         return known
 
-    def name(self, made: Any, number: Value, memory: Memory) -> None:
+    def name(self, made: Any, number: Value | Made, memory: Memory) -> None:
         """A merged array has this number, and lies there, if it is new."""
         if is_object(made):
             key, storage = object_of(made), made._storage
@@ -177,6 +179,10 @@ class Objects:
             if type(x) is Tensor:
                 known[id(x)], known[id(x._storage)] = x, x._storage
         return Turn(count, known)
+
+    def wholes(self) -> set[Storage]:
+        """The storages of which all has a number."""
+        return {key for key, _ in self._known.values() if type(key) is Storage}
 
     def same(self, a: Tensor, b: Tensor) -> bool | Value:
         """Whether two arrays are one object, emitted at the builder's place."""

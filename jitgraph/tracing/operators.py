@@ -17,6 +17,20 @@ from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.members import PLAIN, Members
 from jitgraph.tracing.poison import Maybe, OneOf, Poison
 
+
+def _compared(name: str) -> Callable[[Any, Any], Any]:
+    """A comparison; a number's with a Tensor keeps its order, where Python would ask the Tensor the other way round."""
+    plain, reflected = getattr(operator, name), f"__r{name}__"
+
+    def compare(a: Any, b: Any) -> Any:
+        if type(b) is Tensor and type(a) in _NUMBERS:
+            return getattr(b, reflected)(a)
+        return plain(a, b)
+
+    return compare
+
+
+_NUMBERS: Final = frozenset((int, float, complex, bool))
 _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
     for n in [
@@ -33,16 +47,11 @@ _BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
         "and_",
         "or_",
         "xor",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "eq",
-        "ne",
         "is_",
         "is_not",
     ]
 } | {"in_": lambda a, b: a in b, "not_in": lambda a, b: a not in b}
+_BINARY.update({n: _compared(n) for n in ("lt", "le", "gt", "ge", "eq", "ne")})
 _UNARY: Final[dict[str, Callable[[Any], Any]]] = {"neg": operator.neg, "pos": operator.pos, "invert": operator.invert}
 _AUGMENTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     n: getattr(operator, n)
@@ -94,8 +103,46 @@ def refuse_none(name: str, a: Any, b: Any) -> None:
     raise TypeError(f"unsupported operand type(s) for {_SIGNS[name]}{'=' * in_place}: {shown[0]} and {shown[1]}")
 
 
+def of_sequence(name: str, a: Any, b: Any) -> Any:
+    """An operator between a traced scalar and a list or tuple, where Python does not ask NumPy; else NotImplemented.
+
+    Raises:
+        TypeError: as Python.
+        Restart, LeftToPython: a sequence is repeated, as often as data says.
+    """
+    x, items = (b, a) if type(a) in (list, tuple) else (a, b)
+    if type(x) is not Tensor or not x.is_traced or x.type.kind == "array":
+        return NotImplemented
+    base = name[1:] + ("_" if name in ("iand", "ior") else "") if name not in _BINARY else name
+    if base == "mul":
+        if x.type.dtype.kind not in "iub" or (x.type.kind == "np_scalar" and x.type.dtype.kind == "b"):
+            kind = x.type.dtype.type().item().__class__.__name__ if x.type.is_python else f"numpy.{x.type.dtype}"
+            raise TypeError(f"can't multiply sequence by non-int of type {kind!r}")
+        count = operator.index(x)
+        return _AUGMENTED["imul"](items, count) if name == "imul" and items is a else items * count
+    if not x.type.is_python or (name == "iadd" and type(a) is list):
+        return NotImplemented
+    if base in ("eq", "ne"):
+        return base == "ne"
+    shown = [repr((y.type.dtype.type().item().__class__ if type(y) is Tensor else type(y)).__name__) for y in (a, b)]
+    if base in ("lt", "le", "gt", "ge"):
+        raise TypeError(f"{_SIGNS[base]!r} not supported between instances of {shown[0]} and {shown[1]}")
+    if base in _SIGNS:
+        sign = _SIGNS[base] if base == name else f"{_SIGNS[base].partition(' ')[0]}="
+        raise TypeError(f"unsupported operand type(s) for {sign}: {shown[0]} and {shown[1]}")
+    return NotImplemented
+
+
+_SEQUENCES = frozenset((list, tuple))
 #: Operators that do not look into a text.
 _JOINING = frozenset(("add", "mod", "mul", "is_", "is_not"))
+
+
+def _meets_sequence(a: Any, b: Any) -> bool:
+    """Whether a list or tuple with traced items meets a number or an array of NumPy's that Python knows."""
+    x, items = (b, a) if type(a) in _SEQUENCES else (a, b)
+    known = isinstance(x, np.generic | np.ndarray) and x.dtype.kind in "biufc"
+    return known and type(items) in _SEQUENCES and iteration.any_traced(items)
 
 
 class Operators(Members):
@@ -135,7 +182,13 @@ class Operators(Members):
                 return self.by_kind(answer, lambda: self.binary(name, a, b))
             return kinds.tag_result(self.mode, name, (a, b), _BINARY[name](a, b))
         if kind_a in PLAIN and kind_b in PLAIN:
+            if kind_a in _SEQUENCES or kind_b in _SEQUENCES:
+                found = of_sequence(name, a, b)
+                if found is not NotImplemented:
+                    return found
             return _BINARY[name](a, b)
+        if _meets_sequence(a, b):
+            return self.binary(name, self._as_traced(a), self._as_traced(b))
         if not self._is_user_operator(name, kind_a, kind_b):
             found = _BINARY[name](a, b)
             self.outside.reads.made(found)
@@ -155,6 +208,12 @@ class Operators(Members):
                 if result is not NotImplemented:
                     return result
         return _BINARY[name](a, b)
+
+    def _as_traced(self, x: Any) -> Any:
+        """A number or an array of NumPy's as a traced one."""
+        if isinstance(x, np.generic):
+            return wrap(self.mode, self.mode.builder.constant(x))
+        return self.mode.lifted(x) if isinstance(x, np.ndarray) else x
 
     def _is_user_operator(self, name: str, *kinds: type) -> bool:
         plain = name.rstrip("_")
@@ -182,6 +241,12 @@ class Operators(Members):
             except kinds.Open as answer:
                 return self.by_kind(answer, lambda: self.augmented(name, a, b))
             return kinds.tag_result(self.mode, name, (a, b), _AUGMENTED[name](a, b))
+        if kind in _SEQUENCES or type(b) in _SEQUENCES:
+            found = of_sequence(name, a, b)
+            if found is not NotImplemented:
+                return found
+            if kind is not list and not isinstance(a, np.ndarray) and _meets_sequence(a, b):
+                return self.binary(name[1:] + ("_" if name in ("iand", "ior") else ""), a, b)
         if kind not in PLAIN and not is_opaque_module(kind.__module__):
             method = self.member(kind, f"__{name}__")
             if isinstance(method, FunctionType):
@@ -281,8 +346,7 @@ class Operators(Members):
     def chain(self, first: Any, *links: tuple[str, Callable[[], Any]]) -> Any:
         name, get = links[0]
         right = control_flow.operand(get)
-        several = type(first) is OneOf or type(right) is OneOf or self.mode.kinds
-        result = self.binary(name, first, right) if several else _BINARY[name](first, right)
+        result = self.binary(name, first, right)
         if len(links) == 1:
             return result
         return self.and_(result, lambda: self.chain(right, *links[1:]))

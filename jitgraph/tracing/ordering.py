@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import TensorType, python_type
-from jitgraph.tensor import Tensor, lift
+from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.tracing import host
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.iteration import any_traced
+from jitgraph.tracing.kinds import either, tag_of
+from jitgraph.tracing.regions import is_the_users
 from jitgraph.xp.core import NUMPY_TABLE
 from jitgraph.xp.scalars import BUILTIN_TABLE, element
 
@@ -65,7 +68,7 @@ def sort_list(tracer: Tracer, items: list[Any], /, *, key: Any = None, reverse: 
 
 def _is_number(x: Any) -> bool:
     if type(x) is Tensor:
-        return not x.type.shape and x.type.dtype.kind in "biuf"
+        return x.type.kind != "array" and x.type.dtype.kind in "biuf"
     return isinstance(x, bool | int | float | np.number | np.bool_)
 
 
@@ -116,13 +119,36 @@ def _same(x: Any) -> Any:
     return x
 
 
+def _are_alike(tracer: Tracer, items: Sequence[Any]) -> bool:
+    """Whether they are numbers of one known type."""
+    mode = tracer.mode
+    same = _is_number(items[0]) and len({_kind(x) for x in items}) == 1
+    return same and not (mode.kinds and any(tag_of(mode, x) is not None for x in items))
+
+
+def _better(tracer: Tracer, relation: str, best: Any, x: Any) -> Any:
+    """`x if x > best else best` (or `<`), as Python's max and min choose: one or the other, each of its own type."""
+    if _are_alike(tracer, (x, best)):
+        return BUILTIN_TABLE[builtins.max if relation == "gt" else builtins.min](best, x)
+    mode = tracer.mode
+    truth = tracer.regions.truth(tracer.binary(relation, x, best))
+    if not isinstance(truth, Value):
+        return x if truth else best
+    found = either(mode, truth, x, best) if _is_number(x) and _is_number(best) else None
+    if found is None:
+        return tracer.choose(wrap(mode, truth), functools.partial(_same, x), functools.partial(_same, best))
+    return note(mode, found, truth, (x, best))
+
+
 def _picks(original: Callable[..., Any], relation: str) -> Callable[..., Any]:
     without_key = BUILTIN_TABLE[original]
 
     def pick(tracer: Tracer, *args: Any, key: Any = None, **kwargs: Any) -> Any:
-        if key is None:
+        if key is None and (len(args) == 1 or _are_alike(tracer, args)):
             best = without_key(*args, **kwargs)
             return best if any(best is x for x in args) else note(tracer.mode, best, None)  # one of them
+        if key is None:
+            return functools.reduce(functools.partial(_better, tracer, relation), args)
         items = [*tracer.iterable(args[0])] if len(args) == 1 else [*args]
         if not items:
             return original(items, key=key, **kwargs)
@@ -135,6 +161,38 @@ def _picks(original: Callable[..., Any], relation: str) -> Callable[..., Any]:
         return best
 
     return pick
+
+
+def _decides(original: Callable[..., Any], decided: bool) -> Callable[..., Any]:
+    """`any` or `all`: items are evaluated one after the other, and combined; one that Python refuses is refused where
+    no earlier one decides.
+    """
+    listed = BUILTIN_TABLE[original]
+
+    def decide(tracer: Tracer, iterable: Any, /) -> Any:
+        if not hasattr(type(iterable), "__next__"):
+            return listed(iterable)
+        truths: list[Any] = []
+        try:
+            for item in iterable:
+                truth = tracer.call(bool, item)
+                if type(truth) is not Tensor and truth == decided:
+                    return decided
+                truths.append(truth)
+        except Exception as error:
+            if not is_the_users(error) or not any_traced(truths):
+                raise
+            refused = error
+        else:
+            return listed(truths)
+
+        def refuse() -> Any:
+            raise refused
+
+        known = functools.partial(_same, decided)
+        return tracer.choose(listed(truths), *((known, refuse) if decided else (refuse, known)))
+
+    return decide
 
 
 def _round(tracer: Tracer, number: Any, /, ndigits: Any = None) -> Any:
@@ -153,5 +211,7 @@ BODIES: dict[Any, Callable[..., Any]] = {
     builtins.sorted: _sorted,
     builtins.max: _picks(builtins.max, "gt"),
     builtins.min: _picks(builtins.min, "lt"),
+    builtins.any: _decides(builtins.any, decided=True),
+    builtins.all: _decides(builtins.all, decided=False),
     builtins.round: _round,
 }

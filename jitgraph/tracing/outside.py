@@ -13,7 +13,7 @@ import array
 import functools
 import os
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any, NoReturn
 
@@ -266,6 +266,20 @@ class Outside:
         places = self._place_of(a), self._place_of(b)
         if type(a) is type(b) and None not in places and not all(isinstance(p, Fixed) for p in places):
             self.guard(DistinctGuard(places))  # type: ignore[arg-type]
+
+    def keep_arrays_apart(self, storages: Container[Storage]) -> None:
+        """Arrays from outside in these storages are different objects at each call: their numbers were compared."""
+        alike: dict[Any, list[tuple[Tensor, Place]]] = {}
+        for tensor, place in self._array_places.values():
+            if tensor._storage in storages:
+                alike.setdefault((tensor.type.dtype, tensor.type.ndim), []).append((tensor, place))
+        for found in alike.values():
+            places = [place for _, place in found if not isinstance(place, Fixed)]
+            given = all(
+                tensor._storage.origin in self.mode.leaf_of for tensor, _ in found
+            )  # as the key of the call says
+            if len(found) > 1 and places and not given:
+                self.guard(DistinctGuard(tuple([place for _, place in found])))
 
     def _place_of(self, x: Any) -> Place | None:
         """Where something that the function got from outside was found."""
@@ -614,6 +628,10 @@ class Outside:
             return Boxed(x, wrap(self.mode, tag.flag), tag.yes, tag.no)
         if type(x) is Range:
             return Ranged(x)
+        if self.mode.hashes and isinstance(x, dict | set | frozenset):
+            if isinstance(x, frozenset):
+                return self.mode.known_key(x)
+            self.mode.know_keys(x)
         if type(x) is Made:
             return Live(x.place)
         place = self.copied.get(id(x))
@@ -687,13 +705,14 @@ class Outside:
         """An array that was made of static values while tracing.
 
         Raises:
-            Restart: it shares memory with another one: both are traced from the start.
+            Restart: it shares memory with another one, or was asked for in another turn or branch: traced from the start.
         """
         known = self.arrays.get(id(array))
         if known is not None:
             return known[1]
         root = _root(array)
-        if self._roots.setdefault(id(root), (root, array))[1] is not array and not self.mode.lifts:
+        shares = self._roots.setdefault(id(root), (root, array))[1] is not array
+        if (shares or id(array) in self.made) and not self.mode.lifts:
             raise Restart(lifts=True)
         if array.size <= _CONSTANT_ELEMENTS:
             tensor = wrap(

@@ -18,6 +18,7 @@ from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Block, Graph, Guard, Op, Value
 from jitgraph.ir.opdef import REGISTRY, Trait
 from jitgraph.ir.rewrite import constant_of
+from jitgraph.ir.types import TensorType
 from jitgraph.records import dataclass, field
 from jitgraph.tensor import Storage, Tensor, lift
 from jitgraph.tracing.capture_mode import CaptureMode, user_frame
@@ -109,6 +110,10 @@ class Regions:
         self.decided: dict[Any, Any] = {}
         self.entered: set[Any] = set()
         self.opened: list[Opened] = []
+        #: Scalars behind loops of perhaps no turn, which would leave them as Python's numbers: the value, the type of
+        #: these, the name's key; and the keys of names whose kinds such loops carry (`carried_kinds.leave_untold`).
+        self.untold: list[tuple[Value, TensorType, Any]] = []
+        self.telling: set[Any] = set()
         #: The arrays that turns of loops begin with: the loop, what it carries there, the number of the leaf.
         self.heads: dict[Storage, tuple[Any, Any, int]] = {}
         self._visits: dict[Any, int] = {}
@@ -389,6 +394,9 @@ class Regions:
         """The value of a variable that is bound on some paths only, with Python's error for the others."""
         truth = self.truth(x.flag)
         if isinstance(truth, Value):
+            for opened in self.opened:
+                if opened.loop is not None:
+                    opened.loop.resolved.add(x.name)
             self.mode.check(truth, "UnboundLocalError", unbound_text(x.name))
         elif not truth:
             x.fail()

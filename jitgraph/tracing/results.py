@@ -319,6 +319,8 @@ class Results:
             return
         if isinstance(x, str) and ("\x01" in x or "<traced " in x):
             self.mode.leave("the text of a traced value leaves the function", "format it after the call.")
+        if isinstance(x, slice) and any(type(i) is Tensor for i in (x.start, x.stop, x.step)):
+            self.mode.leave("a slice of what only the run knows leaves the function", "return its numbers.")
         if isinstance(x, GeneratorType | CoroutineType | AsyncGeneratorType):
             what = "generator" if not isinstance(x, CoroutineType) else "coroutine"
             if isinstance(x, CoroutineType):

@@ -284,6 +284,7 @@ def is_alone(region: Region, carried: Carried, k: int, found: Found) -> bool:
         return False
     origins.alone = True
     carried.types[k], carried.fixed[k] = None, remade(found.views[0], found.views[0]._storage)  # by no other name
+    region.exchanged.add((carried.name, k))
     carried.origins.pop(k, None)
     if origins.forms[0].width:
         carried.origins[k] = origins

@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from jitgraph import errors
 from jitgraph.errors import InternalError, TraceError
 from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
@@ -52,18 +53,31 @@ PURE: Final = frozenset({
     "builtins", "math", "cmath", "operator", "_operator", "itertools", "functools", "_functools", "collections", "copy",
     "string", "re", "types", "typing", "enum", "numbers", "dataclasses", "abc", "_abc", "contextlib", "fractions",
     "statistics", "bisect", "_bisect", "heapq", "_heapq", "inspect", "warnings", "numpy", "scipy", "jitgraph",
-    "textwrap", "struct", "json", "decimal", "_collections", "_collections_abc", "_thread",
+    "textwrap", "struct", "json", "decimal", "_collections", "_collections_abc", "_thread", "datetime", "_json",
 })  # fmt: skip
 _IMPURE_PARTS: Final = ("random",)
-_IMPURE_BUILTINS: Final = frozenset({"open", "input", "breakpoint", "compile", "__import__", "exit", "quit"})
+_IMPURE_NAMES: Final = frozenset({
+    "open", "input", "breakpoint", "compile", "__import__", "exit", "quit", "datetime.now", "datetime.utcnow",
+    "datetime.today", "date.today", "datetime.astimezone", "datetime.timestamp", "datetime.fromtimestamp",
+    "date.fromtimestamp",
+})  # fmt: skip
 #: C functions that call their first argument.
 _HIGHER_ORDER: Final = frozenset({map, filter, functools.reduce, sorted})
 #: What writes to its first argument, and methods of arrays that write to them.
 _WRITING: Final = frozenset(map(id, (np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal)))
 _WRITING_METHODS: Final = frozenset({"fill", "sort", "partition", "put", "itemset", "resize", "byteswap"})
+#: Functions that look at the types of their arguments alone, or choose a dtype by them.
+_LOOKING: Final = frozenset(map(id, (
+    isinstance, type, hasattr, getattr, np.result_type, np.can_cast, np.min_scalar_type, np.iscomplexobj, np.isrealobj,
+    np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.arange, np.isscalar, np.asarray, np.array, round,
+)))  # fmt: skip
 #: Methods of arrays that compute with their arguments, or store them.
 _COMPUTING_METHODS: Final = frozenset({"clip", "dot", "fill", "searchsorted"})
 _lru_wrapper: Final = type(functools.lru_cache(lambda: None))
+
+
+def _calls_back(f: Any) -> bool:
+    return _is_hashable(f) and f in _HIGHER_ORDER
 
 
 class Tracer(Operators):
@@ -100,6 +114,9 @@ class Tracer(Operators):
             texts.check_reading(self, f, args)
         if id(f) in _WRITING or "out" in kwargs:
             args, kwargs = self._written(f, args, kwargs)
+        if id(f) in _LOOKING:
+            for x in (*args, *kwargs.values()):
+                self.mode.ask(x)
         if args and id(f) in builtin_programs.PROGRAMS:
             program, args = builtin_programs.program_for(self, f, args, kwargs)
             if program is not None:
@@ -182,9 +199,7 @@ class Tracer(Operators):
                 except kinds.Open as answer:
                     return self.by_kind(answer, lambda: self.method(owner, name, *args, **kwargs))
                 return self.attr(owner, name)(*rest, **kwargs)
-            if owner.is_traced and owner.type.is_python:
-                return self.attr(owner, name)(*args, **kwargs)
-            return getattr(owner, name)(*args, **kwargs)
+            return self.attr(owner, name)(*args, **kwargs)
         if kind is list and name == "sort":
             ordering.sort_list(self, owner, *args, **kwargs)
             return None
@@ -326,18 +341,24 @@ class Tracer(Operators):
             if module.startswith("numpy.testing") and getattr(f, "__name__", "").startswith("assert_"):
                 return host.call(self.mode, f, numpy_python.nothing, args, kwargs, effects=True)
         name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
-        impure = root not in PURE or any(p in module.split(".") for p in _IMPURE_PARTS) or name in _IMPURE_BUILTINS
+        impure = root not in PURE or any(p in module.split(".") for p in _IMPURE_PARTS) or name in _IMPURE_NAMES
         impure = impure and not name.startswith("PurePath")
         if impure and not _is_error(f):
             self._refuse_opaque(module, name, args, kwargs)
         self.outside.reads.called(f, args, kwargs)
         f, args, kwargs = entrust.entrusted(self, f, args, kwargs)
         if args:
-            maps = f in _HIGHER_ORDER if _is_hashable(f) else False
+            maps = _calls_back(f)
             args = [self.callback(a, types=maps) for a in args]
         if kwargs:
             kwargs = {k: self.callback(v) for k, v in kwargs.items()}
-        result = f(*args, **kwargs)
+        try:
+            result = f(*args, **kwargs)
+        except (TypeError, ValueError, AttributeError) as error:
+            is_own = isinstance(error, errors.JitgraphError) or _calls_back(f) or root == "numpy"
+            if is_own or not iteration.any_traced((args, kwargs)):
+                raise
+            self.mode.leave(f"{name} needs the value of what is traced", "call it on what is known, or after the call.")
         return self.adopt(result, name) if root in ("numpy", "scipy") else result
 
     def call_numpy(self, f: Any, args: Any, kwargs: Any) -> Any:
@@ -353,9 +374,9 @@ class Tracer(Operators):
     def _refuse_opaque(self, module: str, name: str, args: Any, kwargs: Any) -> NoReturn:
         full = name if module in ("", "builtins") or name.startswith(f"{module}.") else f"{module}.{name}"
         if iteration.any_traced((args, kwargs)):
-            self.mode.fail(
+            self.mode.leave(
                 f"{full} has no compiled form and cannot be called with traced values",
-                f"wrap it with jg.host({name}, result=...), keep it outside, or use @jit(fallback='eager').",
+                f"wrap it with jg.host({name}, result=...), or keep it outside.",
             )
         self.mode.fail(
             f"{full} may give another result at each call; while tracing it would run once and be frozen",

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from jitgraph.tensor import Tensor
-from jitgraph.tracing import effects, floating, iteration, numpy_python, ordering
+from jitgraph.tracing import effects, floating, iteration, kinds, numpy_python, ordering
 from jitgraph.xp.core import NUMPY_TABLE
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ def _getattr(tracer: Tracer, owner: Any, name: str, default: Any = _SENTINEL) ->
 
 
 def _hasattr(tracer: Tracer, owner: Any, name: str) -> bool:
+    mode = tracer.mode
+    if type(owner) is Tensor and owner.is_traced and not mode.tensors and not kinds.tag_of(mode, owner):
+        return hasattr(owner.__class__, name)
     try:
         tracer.attr(owner, name)
     except AttributeError:

@@ -27,6 +27,7 @@ from jitgraph.xp.core import (
     deliver,
     literal,
     mode_in,
+    no_bool,
     np_kind,
     numpy_function,
     tensor,
@@ -62,7 +63,7 @@ def _running(record: str, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         x = converted(x, final)
     if axis is None or is_only_axis(axis, x):
         x, axis = ravel(array_tensor(x)), 0
-    k = axis_of(axis, x.type.ndim, record)
+    k = axis_of(no_bool(axis), x.type.ndim, record)
     _require_target(x, out)
     if final.kind == "b":  # asked for: sums of bools are "or", products "and"
         return deliver(apply(R("scan"), x, function=_OF_BOOLS[ufunc], axis=k), out, "unsafe")
@@ -219,7 +220,7 @@ def _fmax(ufunc: np.ufunc, x: Tensor, axis: Any, keepdims: Any) -> Any:
     record = "reduce_max" if low else "reduce_min"
     if x.type.dtype.kind != "f" or not x.type.ndim:
         return reduce_with(record, x, axis, None, None, keepdims, MISSING, True, ufunc.__name__)
-    axes = axes_of(axis, x.type.ndim, ufunc.__name__)
+    axes = axes_of(no_bool(axis), x.type.ndim, ufunc.__name__)
     require_elements(x, axes, ufunc.__name__)
     mask = EXPORTS["isnan"](x)
     kind = x.type.dtype.type
@@ -308,7 +309,8 @@ def accumulate_by(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, out: Any) 
         return _running("cumsum" if ufunc is np.add else "cumprod", x, axis, dtype, out)
     x = converted(x, loop_dtype(ufunc, x, dtype, out))
     _require_target(x, out)
-    made = apply(R("scan"), x, function=UFUNCS[ufunc], axis=axis_of(axis, x.type.ndim, f"{ufunc.__name__}.accumulate"))
+    k = axis_of(no_bool(axis), x.type.ndim, f"{ufunc.__name__}.accumulate")
+    made = apply(R("scan"), x, function=UFUNCS[ufunc], axis=k)
     return deliver(made, out, "unsafe")
 
 
@@ -318,7 +320,7 @@ def reduceat_by(ufunc: np.ufunc, array: Any, indices: Any, axis: Any, dtype: Any
     x = np_kind(tensor(array, mode))
     if not x.type.ndim:
         raise errors.DTypeError("cannot reduceat on a scalar")
-    k = axis_of(axis, x.type.ndim, f"{ufunc.__name__}.reduceat")
+    k = axis_of(no_bool(axis), x.type.ndim, f"{ufunc.__name__}.reduceat")
     if isinstance(indices, (list, tuple)) and mode_in(indices) is None:
         starts = literal(x._storage.mode, np.asarray(indices).astype(np.intp))
     else:

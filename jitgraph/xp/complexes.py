@@ -11,15 +11,17 @@ from jitgraph.ir.graph import Value
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import EAGER, Storage, Tensor, apply, lift, make, part_of, plain, wrap
-from jitgraph.xp.core import R, deliver, numpy_function, rewrap, tensor
+from jitgraph.xp.core import R, deliver, numpy_function, refused_operands, rewrap, tensor
 
 #: Functions of `cmath` with one complex argument and one result.
 CMATH = (
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log10", "sin", "sinh", "sqrt", "tan",
     "tanh", "phase", "isnan", "isinf", "isfinite",
 )  # fmt: skip
-_ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_REFUSED = {"floordiv": "//", "mod": "%", "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
+_REFUSED = {
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "floordiv": "//", "mod": "%", "and_": "&", "or_": "|", "xor": "^",
+    "lshift": "<<", "rshift": ">>", "matmul": "@",
+}  # fmt: skip
 _ABS_TOO_LARGE = "absolute value too large"
 
 
@@ -39,9 +41,9 @@ def is_complex(x: Tensor) -> bool:
 
 
 def real_of(x: Tensor) -> Any:
-    """`x.real`: a view of the real parts; of what is not complex `x` itself."""
+    """`x.real`: a view of the real parts; of what is not complex `x` itself, or the int that a Python bool is."""
     if not is_complex(x):
-        return x
+        return +x if x.type.kind == "py_bool" else x  # type: ignore[operator]  # its operators are made in `operators`
     return part_of(x, "real") if x.type.kind == "array" else apply(R("real"), x)
 
 
@@ -90,10 +92,8 @@ def imag(val: Any) -> Any:
 
 def python_binary(mode: TraceMode, name: str, a: Value, b: Value, record: str) -> Any:
     """An operator on two Python numbers of which one is complex: the other one is made so first, as Python does."""
-    if name in _ORDERED:
-        raise errors.DTypeError(f"'{_ORDERED[name]}' not supported between instances of {_class(a)} and {_class(b)}")
     if name in _REFUSED:
-        raise errors.DTypeError(f"unsupported operand type(s) for {_REFUSED[name]}: {_class(a)} and {_class(b)}")
+        raise refused_operands(_REFUSED[name], a, b)
     emit = mode.builder.apply
     x, y = (v if v.type.kind == "py_complex" else mode.builder.cast_to(v, dtypes.C128) for v in (a, b))
     if name == "truediv":
@@ -101,10 +101,6 @@ def python_binary(mode: TraceMode, name: str, a: Value, b: Value, record: str) -
     if name == "pow":
         return wrap(mode, emit(R("python_complex"), x, y, of="pow")[0])
     return wrap(mode, emit(R(record), x, y)[0])
-
-
-def _class(x: Value) -> str:
-    return repr(x.type.kind.removeprefix("py_"))
 
 
 def python_abs(mode: TraceMode, x: Value) -> Any:

@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, is_writable
 from jitgraph.xp.core import array_tensor, deliver, fresh_scalar, mode_in, numpy_function, product
 from jitgraph.xp.elementwise import multiply
 from jitgraph.xp.linalg import product_of
+from jitgraph.xp.merging import drop_axes
 from jitgraph.xp.reductions import sum
 from jitgraph.xp.shape import diagonal, reshape_to, retyped, transpose
 
@@ -32,11 +32,13 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     text, arrays = _parse(operands)
     tensors = [array_tensor(x, mode) for x in arrays]
     given, wanted = _labels(text, tensors)
-    if kwargs or not _plain_sizes(tensors, given):
+    plain = None if kwargs else _reconciled(tensors, given)
+    if plain is None:
         if isinstance(mode, TraceMode):
             named = {**kwargs, "optimize": optimize} if out is None else {**kwargs, "optimize": optimize, "out": out}
             return mode.unsupported("np.einsum", operands, named, np.einsum)
         raise errors.GradientTypeError("einsum with these options has no gradient: use x.numpy()")
+    tensors, given = plain
     left, have = _diagonals(tensors[0], given[0])
     for k in range(1, len(tensors)):
         right, other = _diagonals(tensors[k], given[k])
@@ -105,17 +107,46 @@ def _expanded(part: str, ndim: int, number: int) -> Labels:
     return [*before, *range(-count, 0), *after]
 
 
-def _plain_sizes(tensors: Sequence[Tensor], given: Sequence[Labels]) -> bool:
-    """Whether axes of one label have one size (no 1 that is repeated), by proof or guard."""
+def _reconciled(tensors: Sequence[Tensor], given: Sequence[Labels]) -> tuple[list[Tensor], list[Labels]] | None:
+    """The operands without their axes of size 1 whose label has another size elsewhere: these are repeated.
+
+    Sizes are compared by proof, guard or assumption. None: sizes of 0 for which NumPy reads what is not there.
+
+    Raises:
+        ShapeError: sizes that differ, as NumPy refuses them.
+    """
     sizes: dict[Any, DimLike] = {}
-    for t, labels in zip(tensors, given, strict=True):
-        for name, d in zip(labels, t.type.shape, strict=True):
-            try:
-                if not t._storage.mode.decide("==", sizes.setdefault(name, d), d):
-                    return False
-            except Undecided:
-                return False
-    return True
+    repeated: list[tuple[int, int]] = []  # operand, axis
+    for number, (t, labels) in enumerate(zip(tensors, given, strict=True)):
+        decide = t._storage.mode.decide
+        own: dict[Any, DimLike] = {}
+        for axis, (name, d) in enumerate(zip(labels, t.type.shape, strict=True)):
+            first, known = own.setdefault(name, d), sizes.setdefault(name, d)
+            if not decide("==", first, d):
+                if decide("==", first, 0) or decide("==", d, 0):
+                    return None
+                raise errors.ShapeError(
+                    f"dimensions in operand {number} for collapsing index '{name}' don't match ({first} != {d})"
+                )
+            if decide("==", known, d):
+                continue
+            if decide("==", known, 1):
+                sizes[name] = d
+                seen = enumerate(given[:number])
+                repeated += [(k, at) for k, before in seen for at, other in enumerate(before) if other == name]
+            elif decide("==", d, 1):
+                repeated.append((number, axis))
+            else:
+                raise errors.ShapeError(
+                    f"operands could not be broadcast together: the index '{name}' has sizes {known} and {d}"
+                )
+    if not repeated:
+        return list(tensors), list(given)
+    whole = [[k for k in range(len(labels)) if (number, k) not in repeated] for number, labels in enumerate(given)]
+    kept = [
+        drop_axes(t, [k for k in range(t.type.ndim) if k not in axes]) for t, axes in zip(tensors, whole, strict=True)
+    ]
+    return kept, [[labels[k] for k in axes] for labels, axes in zip(given, whole, strict=True)]
 
 
 def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:

@@ -13,6 +13,7 @@ import jitgraph.ops  # noqa: F401  # fills the registry
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import Dim, DimLike
+from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY, OpDef
 from jitgraph.ir.types import IndexMap, Shape
 from jitgraph.modes import TraceMode
@@ -160,6 +161,23 @@ def describe_operand(x: Any) -> str:
     return type(x).__name__ if isinstance(x, (int, float, np.generic)) else ""
 
 
+def class_text(x: Any) -> str:
+    """The class of an operand (a Tensor, a value of the graph, anything else) as Python's errors name it."""
+    t = x.type if isinstance(x, (Value, Tensor)) else None
+    if t is not None and t.is_python:
+        return repr(t.kind.removeprefix("py_"))
+    kind = type(x) if t is None else t.dtype.type if t.kind == "np_scalar" else np.ndarray
+    return repr(f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__)
+
+
+def refused_operands(sign: str, a: Any, b: Any) -> errors.DTypeError:
+    """Python's error for an operator that these operands do not have."""
+    names = f"{class_text(a)} and {class_text(b)}"
+    if sign in ("<", "<=", ">", ">="):
+        return errors.DTypeError(f"'{sign}' not supported between instances of {names}")
+    return errors.DTypeError(f"unsupported operand type(s) for {'** or pow()' if sign == '**' else sign}: {names}")
+
+
 def numpy_function(*originals: Any, views: bool = False, creates: bool = False, name: str = "") -> Callable[[F], F]:
     """Make the decorated body the stand-in of NumPy's functions `originals`.
 
@@ -188,19 +206,19 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
                     return tracing.lifted(made) if isinstance(tracing, TraceMode) and tracing.lifts else made
             elif mode is EAGER and not views and not (creates and current_mode() is not None):
                 return call_numpy(original, label, args, kwargs, tensors=True)
-            try:
-                require_output(kwargs.get("out"))
-                return body(*args, **kwargs)
-            except errors.JitgraphError as error:
-                first = first_refusal(original, args, kwargs, error)
-                raise (mode.located(first) if isinstance(mode, TraceMode) else first) from None
-            except Undecided as unknown:
-                tracing = mode if isinstance(mode, TraceMode) else current_mode()
-                assert isinstance(tracing, TraceMode)
-                tracing.fail(
-                    f"{label}: its form depends on whether {unknown}, known only when the compiled code runs",
-                    "write it with np.where, or keep it outside the jitted function.",
-                )
+            while True:
+                try:
+                    given = kwargs.get("out")
+                    for out in given if type(given) is tuple else (given,):
+                        require_output(out)
+                    return body(*args, **kwargs)
+                except errors.JitgraphError as error:
+                    first = first_refusal(original, args, kwargs, error)
+                    raise (mode.located(first) if isinstance(mode, TraceMode) else first) from None
+                except Undecided as unknown:
+                    tracing = mode if isinstance(mode, TraceMode) else current_mode()
+                    assert isinstance(tracing, TraceMode)
+                    settle(tracing, unknown, label)
 
         for f in originals:
             NUMPY_TABLE[f] = function
@@ -208,6 +226,21 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
         return function  # type: ignore[return-value]
 
     return decorate
+
+
+_COMPARED = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+def settle(mode: TraceMode, unknown: Undecided, what: str) -> bool:
+    """Assume a relation of sizes that only the run knows, on which the form of `what` depends: a trace for each answer.
+
+    Raises:
+        TraceError: no call can turn back here, or no other trace can be made.
+    """
+    relation, a, b = unknown.relation, unknown.a, unknown.b
+    holds = mode.assume(mode.compare(_COMPARED[relation], a, b), f"the form of {what} ({unknown})")
+    mode.builder.suppose(relation, a, b, holds)
+    return holds
 
 
 # --- operands
@@ -451,11 +484,13 @@ def offset_of(x: Any) -> DimLike:
     return mode.bind(lift(mode, x), "b")
 
 
-def sizes_agree(mode: Mode, a: DimLike, b: DimLike, message: str, *, repeats: bool = False) -> bool:
+def sizes_agree(
+    mode: Mode, a: DimLike, b: DimLike, message: str, *, repeats: bool = False, error: str = "ValueError"
+) -> bool:
     """Whether two sizes are equal, by proof or guard; sizes known at run time are checked there.
 
     Args:
-        message: of the ValueError; `{0}` and `{1}` are the sizes.
+        message: of the error; `{0}` and `{1}` are the sizes.
         repeats: an `a` of 1 will do, too.
     """
     try:
@@ -465,12 +500,33 @@ def sizes_agree(mode: Mode, a: DimLike, b: DimLike, message: str, *, repeats: bo
         fits = mode.compare("eq", a, b)
         if repeats:
             fits = mode.any_of(fits, mode.compare("eq", a, 1))
-        mode.check(fits, "ValueError", message, a, b)
+        mode.check(fits, error, message, a, b)
         return True
 
 
-def shape_of(shape: Any, free: bool = False) -> Shape:
-    """A shape given by the user: an integer or a sequence of them; `free` as for `size_of`."""
+def no_bool(given: Any) -> Any:
+    """An axis or a size, or several of them, as NumPy's converters in C take them: a bool is no integer there.
+
+    Raises:
+        DTypeError: a bool is among them.
+    """
+    for x in given if isinstance(given, (list, tuple)) else (given,):
+        if isinstance(x, bool):
+            raise errors.DTypeError(errors.describe("an integer is required, not a bool", _current_loc()))
+    return given
+
+
+def shape_of(shape: Any, free: bool = False, *, bools: bool = False) -> Shape:
+    """A shape given by the user: an integer or a sequence of them; `free` as for `size_of`.
+
+    Args:
+        bools: these are integers, too.
+
+    Raises:
+        DTypeError: a bool is among them.
+    """
+    if not bools:
+        no_bool(shape)
     if type(shape) is Tensor and shape.type.kind == "array" and shape.type.ndim == 1:
         return tuple(size_of(shape[k], free) for k in range(len(shape)))
     if isinstance(shape, (list, tuple)):
@@ -554,6 +610,7 @@ def deliver(result: Tensor, out: Any, casting: str = "same_kind", *, repeats: bo
                 )
             )
         raise errors.DTypeError("return arrays must be of ArrayType")
+    require_output(out)
     if type(result) is not Tensor:  # of plain numbers
         result = tensor(result, out._storage.mode)
     shape = result.type.shape

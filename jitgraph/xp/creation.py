@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from jitgraph import errors
+from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_max, floordiv
 from jitgraph.ir.types import AxisMap, IndexMap, Shape
@@ -30,11 +30,13 @@ from jitgraph.xp.core import (
     EXPORTS,
     R,
     array_tensor,
+    as_kind,
     axis_of,
     cast,
     make_full,
     memory_order,
     mode_in,
+    no_bool,
     numpy_function,
     offset_of,
     shape_of,
@@ -44,6 +46,9 @@ from jitgraph.xp.core import (
 from jitgraph.xp.flat import FlatIter
 from jitgraph.xp.merging import ordered
 from jitgraph.xp.operators import binary, dim_of
+
+#: Python's numbers, which take the dtype of NumPy's beside them, by kind.
+_WEAK: Final[dict[str, Any]] = {"py_bool": False, "py_int": 0, "py_float": 0.0, "py_complex": 0j}
 
 
 def _mode(*inputs: Any) -> Mode:
@@ -59,8 +64,7 @@ def _dtype(dtype: Any, what: str, default: Any = np.float64) -> np.dtype:
 @numpy_function(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """The dtype that NumPy's promotion gives: known while tracing."""
-    plain_kinds: dict[str, Any] = {"py_bool": False, "py_int": 0, "py_float": 0.0}
-    known = [plain_kinds.get(x.type.kind, x.type.dtype) if type(x) is Tensor else x for x in arrays_and_dtypes]
+    known = [_WEAK.get(x.type.kind, x.type.dtype) if type(x) is Tensor else x for x in arrays_and_dtypes]
     return np.result_type(*known)
 
 
@@ -129,10 +133,17 @@ def ndarray(
     return empty_of(mode, shape_of(shape), _dtype(dtype, "ndarray"), order or "C")
 
 
+def _filling(value: Any) -> Any:
+    """What fills an array: a list or tuple with Tensors as an array."""
+    listed = type(value) in (list, tuple) and any(type(x) is Tensor for x in value)
+    return NUMPY_TABLE[np.array](value) if listed else value
+
+
 @numpy_function(np.full, creates=True)
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
+    fill_value = _filling(fill_value)
     mode = _mode(shape, fill_value)
     if dtype is None:
         dtype = fill_value.type.dtype if type(fill_value) is Tensor else np.asarray(fill_value).dtype
@@ -194,7 +205,7 @@ def full_like(
     *,
     device: Any = None,
 ) -> Any:
-    return _like(a, fill_value, dtype, order, shape, "full_like")
+    return _like(a, _filling(fill_value), dtype, order, shape, "full_like")
 
 
 @numpy_function(np.array, views=True, creates=True)
@@ -414,10 +425,8 @@ def linspace(
             errors.describe("linspace between arrays has no compiled form", remedy="use a + t * (b - a).")
         )
     ends = [tensor(v, mode) for v in (start, stop)]
-    working = np.result_type(*(1j if t.type.kind == "py_complex" else t.type.dtype for t in ends), 1.0)
-    if working.kind != "c":
-        working = np.dtype(np.float64)
-    a, b = (cast(t, working) for t in ends)
+    working = np.result_type(*(_WEAK.get(t.type.kind, t.type.dtype) for t in ends), 1.0)
+    a, b = (as_kind(cast(t, working), "np_scalar") for t in ends)
     divisor = count - 1 if endpoint else count
     out_dtype = working if dtype is None else np.dtype(dtype)
     delta = binary("sub", b, a)
@@ -428,16 +437,16 @@ def linspace(
     except Undecided:  # as if there were several: one element is `start` all the same
         several, known, divisor = True, False, dim_max(divisor, 1)
     if several:
-        step = binary("truediv", delta, _number(mode, divisor))
+        step = binary("truediv", delta, _number(mode, divisor, working))
         spread = EXPORTS["where"](
             binary("eq", step, 0),
-            binary("mul", binary("truediv", y, _number(mode, divisor)), delta),
+            binary("mul", binary("truediv", y, _number(mode, divisor, working)), delta),
             binary("mul", y, step),
         )
         y = binary("add", spread, a)
         if endpoint and not known:
             y = EXPORTS["where"](
-                binary("eq", iota(mode, 0.0, 1.0, count, np.dtype(np.float64)), _number(mode, divisor)), b, y
+                binary("eq", iota(mode, 0, 1, count, dtypes.I64), _number(mode, divisor, dtypes.I64)), b, y
             )
         elif endpoint:
             last = view_of(y, IndexMap((), (AxisMap(count - 1, 0, None),)))
@@ -450,10 +459,10 @@ def linspace(
     return (y, step) if retstep else y
 
 
-def _number(mode: Mode, d: DimLike) -> Any:
+def _number(mode: Mode, d: DimLike, dtype: np.dtype) -> Any:
     from jitgraph.tensor import dim_tensor
 
-    return float(d) if isinstance(d, int) else cast(dim_tensor(mode, d), np.float64)
+    return d if isinstance(d, int) else cast(dim_tensor(mode, d), dtype)
 
 
 @numpy_function(np.eye, creates=True)
@@ -461,8 +470,8 @@ def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
     mode = _mode(N, M, k)
-    rows = size_of(N)
-    columns = rows if M is None else size_of(M)
+    rows = size_of(no_bool(N))
+    columns = rows if M is None else size_of(no_bool(M))
     made = full_of(mode, 0, (rows, columns), _dtype(dtype, "eye"), order)
     if type(k) is not Tensor and k == 0 and rows == columns:
         assign(view_of(made, IndexMap((rows,), (AxisMap(0, 1, 0), AxisMap(0, 1, 0)))), 1)
@@ -580,7 +589,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     from jitgraph.xp.joining import stack
 
     v = array_tensor(x)
-    count = size_of(N) if N is not None else v.type.shape[0]
+    count = size_of(no_bool(N)) if N is not None else v.type.shape[0]
     if not isinstance(count, int):
         count = v._storage.mode.concrete_dim(count, "vander")  # type: ignore[attr-defined]
     dtype = np.result_type(v.type.dtype, int)

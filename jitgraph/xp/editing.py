@@ -172,7 +172,9 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
         return like_source(concatenate([_slices(x, k, slice(None, start)), _slices(x, k, tail)], axis=k), x)
     keep = full_of(mode, np.True_, (n,), np.dtype(np.bool_))
     places = tensor(obj, mode) if isinstance(obj, list | tuple | np.ndarray) else obj
-    if type(places) is Tensor and not places.type.ndim and places.type.dtype.kind == "b":
+    if isinstance(obj, bool | np.bool_) or (
+        type(places) is Tensor and not places.type.ndim and places.type.dtype.kind == "b"
+    ):
         return _by_host("delete", arr, obj, axis)
     if type(places) is Tensor and places.type.dtype.kind == "f":
         places = cast(places, np.intp) if not isinstance(obj, Tensor) and not np.size(obj) else places

@@ -35,7 +35,7 @@ from jitgraph.xp.core import (
     tensor,
 )
 from jitgraph.xp.merging import ordered
-from jitgraph.xp.operators import UNLIKE_SCALARS, ufunc_power
+from jitgraph.xp.operators import UNLIKE_SCALARS, turned, ufunc_power
 from jitgraph.xp.ufunc_loops import first_refusal, loop_of, signature_of
 
 #: Each ufunc that a record stands for.
@@ -116,28 +116,37 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     if signature is not None or (casting != "same_kind" and not exact):
         values = with_loop(ufunc, values, signature, casting)
     values = by_loop(record, values, into_array)
-    product = _single_product(record, values, out, kwargs.get("where", True))
-    result = np_kind(_apply_record(record, values, kwargs.get("where", True)) if product is None else product)
-    return ufunc_result(result, out, kwargs)
+    mask, order = kwargs.get("where", True), kwargs.get("order", "K")
+    result = None
+    if into_array or mask is not True or order != "K":
+        result = by_inner_loop(record, values, out if into_array else None, mask, order)
+    if result is None and into_array and mask is True and R(record).ulp and out.type.layout.negative:
+        key, values = turned(ufunc, out, values)
+        result = _apply_record(record, values, mask)
+        result = result[key[len(key) - len(result.type.shape) :]] if len(result.type.shape) <= len(key) else result
+    return ufunc_result(np_kind(_apply_record(record, values, mask) if result is None else result), out, kwargs)
 
 
-def _single_product(record: str, values: Sequence[Any], out: Any, where: Any) -> Tensor | None:
-    """A complex product of one element that takes NumPy's iterator for the sake of `out` or `where`, else None."""
-    if record not in ("mul", "square") or (type(out) is not Tensor and where is True):
+def by_inner_loop(
+    record: str, values: Sequence[Any], out: Any = None, mask: Any = True, order: str = "K"
+) -> Tensor | None:
+    """A complex product, square or absolute value as NumPy's inner loop computes it into `out`; None: no such call."""
+    if record not in ("mul", "square", "abs") or not (out is None or type(out) is Tensor):
         return None
     mode = mode_of((*values, out))
-    lifted = [lift(mode, v) for v in values] if isinstance(mode, TraceMode) else []
-    if not isinstance(mode, TraceMode) or not mode.is_single_product(lifted):
+    if not isinstance(mode, TraceMode):
         return None
-    if any(type(x) is Tensor and any(d != 1 for d in x.type.shape) for x in (out, where)):
-        return None  # the one element is computed for many
-    rank = max(v.type.ndim for v in lifted)
-    if where is True:
-        apart = not any(type(v) is Tensor and v._storage is out._storage for v in values)
-        if apart and rank in (0, out.type.ndim) and out.type.dtype.isnative:
-            return None  # no axis is missing, or the operands have none at all
-    first, *rest = [mode.native(v) for v in lifted]
-    return wrap(mode, mode.single_product(first, *(rest or [first])))
+    lifted = [lift(mode, v) for v in values]
+    if not mode.has_inner_loop(lifted):
+        return None
+    place = None if out is None else mode.place(out)
+    places = []
+    for v in values:
+        shares = out is not None and type(v) is Tensor and v.type.kind == "array" and v._storage is out._storage
+        places.append(None if not shares else place if v is out else mode.place(v))
+    given = None if out is None or place is None else (out.type, place)
+    where = None if mask is True else lift(mode, mask).type
+    return wrap(mode, mode.by_inner_loop(record, list(zip(lifted, places, strict=True)), given, where, order)[0])
 
 
 #: `UNLIKE_SCALARS` where the call fills an array given as `out`.

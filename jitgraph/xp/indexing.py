@@ -403,7 +403,7 @@ def compress_by(mode: Mode, x: Tensor, mask: Tensor) -> Tensor:
     if not isinstance(mode, TraceMode):
         return apply(R("compress"), x, mask, size=None)  # type: ignore[no-any-return]
     size = count_of(mode, mask)
-    value = mode.stretch(read(mask), x.type.shape)
+    value = mode.matched(read(mask), x.type.shape)
     return wrap(mode, mode.apply(R("compress"), [read(x), value], {"size": size})[0])
 
 

@@ -32,6 +32,7 @@ from jitgraph.xp.core import (
     axis_of,
     cast,
     mode_in,
+    no_bool,
     numpy_function,
     product,
     shape_of,
@@ -72,7 +73,7 @@ def _joined(arrays: Sequence[Any], axis: Any, out: Any, dtype: Any, casting: str
     ndim = tensors[0].type.ndim
     if ndim == 0:
         raise errors.ShapeError("zero-dimensional arrays cannot be concatenated")
-    k = axis_of(axis, ndim, what)
+    k = axis_of(no_bool(axis), ndim, what)
     if isinstance(mode, TraceMode):
         tensors = _aligned(mode, tensors, k, what)
     wanted = dtype if dtype is not None else out.type.dtype if type(out) is Tensor else None
@@ -339,7 +340,7 @@ def repeat_each(x: Tensor, repeats: Any, axis: int) -> Any:
 @numpy_function(np.tile)
 def tile(A: Any, reps: Any) -> Any:
     x = array_tensor(A)
-    counts = shape_of(reps)
+    counts = shape_of(reps, bools=True)
     ndim = max(len(counts), x.type.ndim)
     counts = (*(1,) * (ndim - len(counts)), *counts)
     x = reshape_to(x, (*(1,) * (ndim - x.type.ndim), *x.type.shape))

@@ -79,6 +79,8 @@ def index_dim(mode: Mode, index: Any, size: DimLike, axis: int) -> DimLike:
         assert isinstance(mode, TraceMode)
         return _checked_dim(mode, i, size, axis)
     if not fits:
+        if isinstance(mode, TraceMode) and mode.builder.is_for_the_run(i - size):  # the loop may have no turn
+            return _checked_dim(mode, i, size, axis)
         raise index_error(
             mode, f"index {_shown(mode, i)} is out of bounds for axis {axis} with size {_shown(mode, size)}"
         )

@@ -87,11 +87,8 @@ def matmul(
         a, b = (at_the_end(t, k) for t, k in zip((a, b), placed, strict=False))
     for number, t in enumerate((a, b)):
         if not t.type.shape:
-            raise errors.ShapeError(
-                errors.describe(
-                    f"matmul: Input operand {number} does not have enough dimensions (has 0, needs 1)", _place(t)
-                )
-            )
+            text = f"matmul: Input operand {number} does not have enough dimensions (has 0, gufunc core with signature "
+            raise errors.ShapeError(errors.describe(f"{text}{np.matmul.signature} requires 1)", _place(t)))
     loop = np.result_type(a.type.dtype, b.type.dtype) if dtype is None else np.dtype(dtype)
     result = product_of(_cast_matrix(a, loop), _cast_matrix(b, loop), "x @ y")
     if len(placed) > 2 and placed[2]:

@@ -45,16 +45,16 @@ from jitgraph.xp.core import (
     R,
     as_kind,
     cast,
-    describe_operand,
     mask_of,
     mode_in,
     np_kind,
     operand,
+    refused_operands,
     rewrap,
     tensor,
     translate,
 )
-from jitgraph.xp.ufunc_loops import first_refusal
+from jitgraph.xp.ufunc_loops import first_refusal, loop_of
 
 #: Python operator to the operator record.
 RECORDS: dict[str, str] = {
@@ -131,8 +131,7 @@ def binary(name: str, a: Any, b: Any) -> Any:
         return power(a, b)
     if name == "matmul":
         if all(isinstance(x, np.generic) or (type(x) is Tensor and x.type.is_scalar) or is_python(x) for x in (a, b)):
-            operands = f"'{describe_operand(a)}' and '{describe_operand(b)}'"
-            raise errors.DTypeError(f"unsupported operand type(s) for @: {operands}")
+            raise refused_operands("@", a, b)
         from jitgraph.xp.linalg import matmul
 
         return matmul(a, b)
@@ -200,9 +199,7 @@ def _with_list(name: str, a: Any, b: Any) -> Any:
     if name in ("mul", "add") and type(number) is Tensor and number.type.is_python and isinstance(items, (list, tuple)):
         if name == "mul" and number.type.kind in ("py_int", "py_bool"):
             return items * operator.index(number)
-        raise errors.DTypeError(
-            f"unsupported operand type(s) for {_SYMBOLS[name]}: {describe_operand(a)} and {describe_operand(b)}"
-        )
+        raise refused_operands(_SYMBOLS[name], a, b)
     return binary(
         name, tensor(a) if isinstance(a, (list, tuple)) else a, tensor(b) if isinstance(b, (list, tuple)) else b
     )
@@ -239,14 +236,14 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
     va, vb = lift(mode, a), lift(mode, b)
     apply_ = mode.builder.apply
     floating = "f" in (va.type.dtype.kind, vb.type.dtype.kind)
-    if "c" in (va.type.dtype.kind, vb.type.dtype.kind) and name != "matmul":
+    if "c" in (va.type.dtype.kind, vb.type.dtype.kind):
         return complexes.python_binary(mode, name, va, vb, RECORDS[name])
     if any(is_long(v) for v in (va, vb)):
         return _with_long(mode, name, va, vb)
     if name in _COMPARISONS:
         return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
     if name == "matmul":
-        raise errors.DTypeError(f"unsupported operand type(s) for @: '{va.type}' and '{vb.type}'")
+        raise refused_operands("@", va, vb)
     if name in ("and_", "or_", "xor", "lshift", "rshift"):
         return _python_bits(mode, name, va, vb, floating)
     if name == "pow":
@@ -349,7 +346,7 @@ def _is_small(value: Any) -> bool:
 def _python_bits(mode: TraceMode, name: str, a: Any, b: Any, floating: bool) -> Any:
     apply_ = mode.builder.apply
     if floating:
-        raise errors.DTypeError(f"unsupported operand type(s) for {_SYMBOLS[name]}: '{a.type}' and '{b.type}'")
+        raise refused_operands(_SYMBOLS[name], a, b)
     if name in ("and_", "or_", "xor"):
         return wrap(mode, apply_(R(RECORDS[name]), a, b)[0])
     known = constant_of(b)
@@ -580,7 +577,9 @@ def unary(name: str, x: Tensor) -> Any:
     if name == "pos":
         if t.dtype.kind == "b":
             raise errors.DTypeError("ufunc 'positive' did not contain a loop with signature matching types bool")
-        return apply(R("copy"), x, order="K") if t.kind == "array" and t.shape else as_kind(x, "np_scalar")
+        from jitgraph.xp.elementwise import positive
+
+        return positive(x) if t.kind == "array" and t.shape else as_kind(x, "np_scalar")
     return apply(R({"neg": "neg", "abs": "abs", "invert": "bit_not"}[name]), x)
 
 
@@ -635,11 +634,12 @@ def _check_ranks(x: Tensor, other: Any) -> None:
 def _write_over(name: str, x: Tensor, other: Any) -> None:
     """`x += other` of an array."""
     mode = x._storage.mode
-    if x.type.layout.negative and (name == "pow" or (name == "mul" and dtypes.native(x.type.dtype) == np.complex64)):
-        _write_over(name, *_forwards(x, other))
-        return
-    result = _single_in_place(name, x, other)
+    result = _product_in_place(name, x, other)
     if result is None:
+        if name == "pow" and x.type.layout.negative and x.type.dtype.kind in "fc":
+            key, (a, b) = turned(np.power, x, (x, operand(other)))
+            assign(x[key], binary(name, a, b), "same_kind")
+            return
         result = binary(name, x, other)
     if len(result.type.shape) > len(x.type.shape):
         raise errors.ShapeError(
@@ -652,32 +652,49 @@ def _write_over(name: str, x: Tensor, other: Any) -> None:
     assign(x, result, "same_kind")
 
 
-def _forwards(x: Tensor, other: Any) -> tuple[Tensor, Any]:
-    """`x` with its negative axes reversed, and `other` likewise: NumPy's loop gets these strides, or their opposites.
+def turned(ufunc: np.ufunc, out: Tensor, values: Sequence[Any]) -> tuple[tuple[slice, ...], list[Any]]:
+    """The key that reverses `out` along its negative axes, and the operands of a call into it, likewise reversed.
 
-    The last bit of its powers and complex64 products depends on them. A fresh result lies forwards, so that a view has
-    to for the same bits.
+    NumPy's loop gets these strides, or their opposites, and the last bit of functions depends on them. A fresh result
+    lies forwards, so that `out` has to for the same bits; in a buffer it does, if not all go backwards. Operands of one
+    axis are cast in front, and lie forwards then.
     """
-    negative, ndim = x.type.layout.negative, len(x.type.shape)
-    key = [slice(None, None, -1 if axis in negative else None) for axis in range(ndim)]
-    other = operand(other)
-    lower = ndim - (len(other.type.shape) if type(other) is Tensor else np.ndim(other))
-    return x[tuple(key)], other[tuple(key[lower:])] if 0 <= lower < ndim else other
+    loop = loop_of(ufunc, values)
+    made, ndim = [], len(out.type.shape)
+    axes = set(out.type.layout.negative)
+    buffered = out.type.dtype != loop[-1] or out.type.layout.unaligned
+    for v, dtype in zip(values, loop, strict=False):
+        x = tensor(v) if isinstance(v, np.ndarray) else v
+        if type(x) is Tensor and x.type.shape:
+            if len(x.type.shape) == 1 and x.type.dtype != dtype:
+                x = cast(x, dtype)
+            elif len(x.type.shape) == 1 and x.type.layout.unaligned:
+                x = apply(R("copy"), x, order="K")
+            lower, layout = ndim - len(x.type.shape), x.type.layout
+            if buffered:
+                axes -= {k + lower for k in layout.order if k not in layout.negative and k not in layout.zero}
+        made.append(x)
+    key = tuple([slice(None, None, -1 if axis in axes else None) for axis in range(ndim)])
+    ranks = [len(x.type.shape) if type(x) is Tensor else 0 for x in made]
+    return key, [x[key[ndim - rank :]] if 0 < rank <= ndim else x for x, rank in zip(made, ranks, strict=True)]
 
 
-def _single_in_place(name: str, x: Tensor, other: Any) -> Tensor | None:
-    """`x *= other` and `x **= 2` of one complex element, which take NumPy's iterator; None: no such product."""
-    mode = x._storage.mode
-    if not isinstance(mode, TraceMode) or x.type.dtype.kind != "c" or any(d != 1 for d in x.type.shape):
+def _product_in_place(name: str, x: Tensor, other: Any) -> Tensor | None:
+    """`x *= other` and `x **= 2` of complex numbers, as NumPy's inner loop computes them; None: no such product."""
+    from jitgraph.xp.elementwise import by_inner_loop
+
+    if x.type.dtype.kind != "c":
         return None
-    if name == "pow" and type(other) in (int, float) and other == 2:
-        other = x
-    elif name != "mul":
-        return None
-    values = [lift(mode, x), lift(mode, operand(other))]
-    if values[1].type.kind == "py_int" or not mode.is_single_product(values):
-        return None
-    return wrap(mode, mode.single_product(*map(mode.native, values)))
+    if name == "pow":
+        if type(other) is Tensor and other.is_traced and other.type.kind == "py_int":
+            squared = apply(R("eq"), other, 2)
+            mode = x._storage.mode
+            if not mode.can_rerun():
+                square = by_inner_loop("square", [x], x)
+                return None if square is None else EXPORTS["where"](squared, square, binary(name, x, other))
+            other = 2 if mode.assume(lift(mode, squared), "an exponent") else other
+        return by_inner_loop("square", [x], x) if type(other) is int and other == 2 else None
+    return by_inner_loop("mul", [x, operand(other)], x) if name == "mul" else None
 
 
 def compare_dims(mode: Any, pick: str, items: list[DimLike]) -> Any:
@@ -704,8 +721,8 @@ for _name in RECORDS:
     _stem = _name.rstrip("_")
     _forward, _reflected, _augmented = _binary_method(_name)
     METHODS[f"__{_stem}__"] = _forward
+    METHODS[f"__r{_stem}__"] = _reflected  # of comparisons, too: Python mirrors them, which loses their order
     if _name not in _COMPARISONS:
-        METHODS[f"__r{_stem}__"] = _reflected
         METHODS[f"__i{_stem}__"] = _augmented
 METHODS["__divmod__"] = divmod_pair
 METHODS["__rdivmod__"] = lambda a, b: divmod_pair(b, a)

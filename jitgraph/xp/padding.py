@@ -81,7 +81,8 @@ def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
 
 def _integer(x: Any, what: str) -> Any:
     if what == "pad_width":
-        if isinstance(x, float | np.floating) or (isinstance(x, Tensor) and x.type.dtype.kind not in "iu"):
+        refused = x.type.dtype.kind not in "iu" if isinstance(x, Tensor) else not isinstance(x, int | np.integer)
+        if refused or isinstance(x, bool):
             raise TypeError("`pad_width` must be of integral type.")
         return x if isinstance(x, Tensor) else int(x)
     return x

@@ -434,6 +434,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         size = floordiv(shape[0] * shape[1] + steps - 1, steps)
     values = as_dtype(val, x.type.dtype, m)
     if no_elements(m, values.type.shape[0]):
+        if no_elements(m, size):
+            return
         raise errors.ShapeError("Cannot fill a diagonal from an empty array")
     value = values if same_size(m, values.type.shape[0], size) else repeated(values, positions(m, size))
     if not tall:

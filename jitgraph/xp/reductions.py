@@ -13,7 +13,7 @@ from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply, view_of
+from jitgraph.tensor import Tensor, apply, require_output, view_of
 from jitgraph.xp.core import (
     EXPORTS,
     R,
@@ -24,6 +24,7 @@ from jitgraph.xp.core import (
     cast,
     deliver,
     mask_of,
+    no_bool,
     np_kind,
     numpy_function,
     product,
@@ -100,9 +101,15 @@ def converted(x: Tensor, dtype: np.dtype) -> Tensor:
 
 
 def target_of(out: Any) -> Tensor | None:
-    """The array behind `out=`."""
+    """The array behind `out=`.
+
+    Raises:
+        DTypeError: it is a scalar.
+        ReadOnlyError: it is read-only.
+    """
     if isinstance(out, tuple):
         (out,) = out
+    require_output(out)
     return out if type(out) is Tensor else None
 
 
@@ -249,7 +256,7 @@ def reduced_axes(axis: Any, x: Tensor, name: str) -> tuple[int, ...]:
     """
     if isinstance(axis, list):
         raise errors.DTypeError("'list' object cannot be interpreted as an integer")
-    return () if is_only_axis(axis, x) else axes_of(axis, x.type.ndim, name)
+    return () if is_only_axis(no_bool(axis), x) else axes_of(axis, x.type.ndim, name)
 
 
 def is_only_axis(axis: Any, x: Tensor) -> bool:
@@ -365,7 +372,7 @@ def _position(record: str, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
         if keep:
             result = reshape_to(array_tensor(result), (1,) * ndim)
     else:
-        k = axis_of(axis, ndim, record)
+        k = axis_of(no_bool(axis), ndim, record)
         require_elements(x, (k,), record)
         result = apply(R(record), x, axis=k, keepdims=keep)
     return deliver_copied(result, out, f"output array does not match result of np.{record}.")

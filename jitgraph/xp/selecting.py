@@ -23,6 +23,7 @@ from jitgraph.xp.core import (
     empty_result,
     fresh_scalar,
     mode_in,
+    no_bool,
     numpy_function,
     product,
     shape_of,
@@ -74,7 +75,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     m = mode_in((a, indices, out))
     x = array_tensor(a, m)
     m = x._storage.mode
-    x, k = along(x, axis, "take")
+    x, k = along(x, no_bool(axis), "take")
     size = x.type.shape[k]
     index = index_array(indices, m, "same_kind")
     _require_elements(m, size, index)
@@ -450,7 +451,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     mode = mode_in((indices, shape))
     assert mode is not None
     index = _only_integers(tensor(indices, mode))
-    sizes = shape_of(shape)
+    sizes = shape_of(shape, bools=True)
     total = product(sizes)
     low = EXPORTS["greater_equal"](index, 0)
     inside = EXPORTS["logical_and"](low, EXPORTS["less"](index, size_value(mode, total)))
@@ -479,7 +480,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     """One index for each axis as flat positions in an array of sizes `dims`."""
     m = mode_in((multi_index, dims))
     assert m is not None
-    sizes = shape_of(dims)
+    sizes = shape_of(dims, bools=True)
     parts = (
         list(multi_index)
         if type(multi_index) is not Tensor

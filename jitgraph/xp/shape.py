@@ -39,6 +39,7 @@ from jitgraph.xp.core import (
     cast,
     memory_order,
     mode_in,
+    no_bool,
     numpy_function,
     offset_of,
     product,
@@ -149,8 +150,8 @@ def _quotient(mode: Mode, total: DimLike, rest: DimLike) -> DimLike | None:
     except Undecided:
         assert isinstance(mode, TraceMode)
         fits = mode.compare("eq", mod(total, rest), 0)
-        if mod(total, rest) == 0:
-            fits = mode.compare("ne", rest, 0)
+        if not mode.builder.prove("!=", rest, 0):  # what is left over of a division by 0 is 0
+            fits = mode.builder.logical_and(mode.compare("ne", rest, 0), fits)
         mode.check(fits, "ValueError", "cannot reshape array of size {0} into shape with {1}", total, rest)
     return exact
 
@@ -234,7 +235,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     elif not shape and type(axis) is int and axis in (0, -1):
         gone = []
     else:
-        gone = list(axes_of(axis, len(shape), "squeeze"))
+        gone = list(axes_of(no_bool(axis), len(shape), "squeeze"))
         if not all(sizes_agree(mode, shape[k], 1, _NOT_ONE) for k in gone):
             raise errors.ShapeError(errors.describe(_NOT_ONE, place_of(x)))
     if _is_scalar(a):
@@ -294,7 +295,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
             axes = _numbers_in(axes)
         if len(axes) != ndim:
             raise errors.ShapeError(errors.describe("axes don't match array", place_of(x)))
-        perm = tuple(axis_of(k, ndim, "transpose") for k in axes)
+        perm = tuple(axis_of(k, ndim, "transpose") for k in no_bool(axes))
         if len(set(perm)) < ndim:
             raise errors.ShapeError("repeated axis in transpose")
     return a if _is_scalar(a) else view_of(x, IndexMap.permute(x.type.shape, perm))
@@ -312,7 +313,7 @@ EXPORTS["permute_dims"] = transpose
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     x = view_tensor(a)
     perm = list(range(x.type.ndim))
-    i, j = axis_of(axis1, len(perm), "swapaxes"), axis_of(axis2, len(perm), "swapaxes")
+    i, j = axis_of(axis1, len(perm), "axis1"), axis_of(axis2, len(perm), "axis2")
     perm[i], perm[j] = perm[j], perm[i]
     return view_of(x, IndexMap.permute(x.type.shape, perm))
 
@@ -355,7 +356,9 @@ def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """A read-only view of the diagonal, its axis last."""
     x = view_tensor(a)
     ndim, mode = x.type.ndim, x._storage.mode
-    i, j = axis_of(axis1, ndim, "diagonal"), axis_of(axis2, ndim, "diagonal")
+    if ndim < 2:
+        raise errors.ShapeError("diag requires an array of at least two dimensions")
+    i, j = axis_of(axis1, ndim, "axis1"), axis_of(axis2, ndim, "axis2")
     if i == j:
         raise errors.ShapeError("axis1 and axis2 cannot be the same")
     k = offset_of(offset)

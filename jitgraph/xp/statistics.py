@@ -24,6 +24,7 @@ from jitgraph.xp.core import (
     axes_of,
     cast,
     deliver,
+    no_bool,
     numpy_function,
     product,
     sizes_agree,
@@ -71,7 +72,7 @@ def mean(
 ) -> Any:
     x = operand_of(a)
     keep = bool(keepdims) if given(keepdims) else False
-    axes = axes_of(axis, x.type.ndim, "mean")
+    axes = axes_of(no_bool(axis), x.type.ndim, "mean")
     count = _count(x, axes, where, keep)
     check_target(out, "add", x.type.ndim if keep else x.type.ndim - len(axes), keep)
     half = False
@@ -116,7 +117,7 @@ def variance(
     """NumPy's `_var`: the mean with kept axes, differences, their squares, the sum, the division."""
     x = operand_of(a)
     keep = bool(keepdims) if given(keepdims) else False
-    axes = axes_of(axis, x.type.ndim, "var")
+    axes = axes_of(no_bool(axis), x.type.ndim, "var")
     ddof = _delta(ddof, correction)
     check_target(out, "add", x.type.ndim if keep else x.type.ndim - len(axes), keep)
     count = _count(x, axes, where, keep)
@@ -195,6 +196,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     keep = bool(keepdims) if given(keepdims) else False
     mode = x._storage.mode
     if weights is None:
+        axis = axis if axis is None else axes_of(axis, x.type.ndim, "average")
         result = mean(x, axis, keepdims=keep)
         if not returned:
             return result
@@ -222,15 +224,16 @@ def _spread(scale: Tensor, result: Tensor) -> Tensor:
 def _weights(x: Tensor, w: Tensor, axis: Any) -> Tensor:
     """Weights in a shape that broadcasts against `x`: those of the axes named stand along them."""
     mode, shape = x._storage.mode, x.type.shape
+    message = "Shape of weights must be consistent with shape of a along specified axis."
+    unequal = "Axis must be specified when shapes of a and weights differ."
+    text, error = (unequal, "TypeError") if axis is None else (message, "ValueError")
     if w.type.ndim == x.type.ndim and all(
-        sizes_agree(mode, p, q, "Shape of weights must be consistent with shape of a along specified axis.")
-        for p, q in zip(w.type.shape, shape, strict=True)
+        sizes_agree(mode, p, q, text, error=error) for p, q in zip(w.type.shape, shape, strict=True)
     ):
         return w
     if axis is None:
-        raise errors.DTypeError("Axis must be specified when shapes of a and weights differ.")
+        raise errors.DTypeError(unequal)
     axes = axes_of(axis, x.type.ndim, "average")
-    message = "Shape of weights must be consistent with shape of a along specified axis."
     if w.type.ndim != len(axes) or not all(
         sizes_agree(mode, p, shape[k], message) for p, k in zip(w.type.shape, axes, strict=True)
     ):

@@ -72,6 +72,10 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, b: Any = None) -> None:
         _at_once(m, ufunc, moved, flat, value)
 
 
+#: Their loops over elements by index have no vectors, whose products of complex numbers are rounded otherwise.
+_PRODUCTS = frozenset((np.multiply, np.square))
+
+
 def _sums(ufunc: np.ufunc, x: Tensor, value: Tensor | None) -> bool:
     """Whether the operator for sums does it: dtypes agree, and taking away is adding the negative."""
     dtype = x.type.dtype
@@ -89,6 +93,8 @@ def _applied(ufunc: np.ufunc, old: Tensor, value: Tensor | None) -> Any:
                 remedy="keep it outside the jitted function, wrap it with jg.host, or use @jit(fallback='eager').",
             )
         )
+    if ufunc in _PRODUCTS and any(v is not None and v.type.dtype.kind == "c" for v in (old, value)):
+        return apply(R("plain_mul"), old, old if value is None else value)
     return function(old) if value is None else function(old, value)
 
 

@@ -32,6 +32,7 @@ from jitgraph.xp.core import (
     empty_result,
     fit,
     mode_in,
+    settle,
     tensor,
     translate,
     unwrap,
@@ -133,7 +134,7 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
         raise errors.DTypeError(f"{_MASKED}requires a 0 or 1-dimensional input, input has {v.type.ndim} dimensions")
     if isinstance(mode, TraceMode):
         values = _counted(mode, v, count_of(mode, mask))
-        value_of = mode.stretch(read(mask), shape)
+        value_of = mode.matched(read(mask), shape)
         assign(x, wrap(mode, mode.apply(R("expand"), [read(x), value_of, values], {})[0]))
         return
     count = int(np.count_nonzero(plain(mask)))
@@ -193,6 +194,15 @@ def _broadcast(mode: Mode, x: Tensor, shape: Shape) -> Tensor:
     return wrap(mode, value)
 
 
+def _is_none(mode: Mode, size: DimLike) -> bool:
+    """Whether a size is 0: by proof, guard or assumption."""
+    try:
+        return mode.decide("==", size, 0)
+    except Undecided as unknown:
+        assert isinstance(mode, TraceMode)
+        return settle(mode, unknown, "x[index] = values")
+
+
 def _fitted(mode: Mode, value: Any, x: Tensor, shape: Shape) -> Tensor:
     """The value cast and broadcast to what is written.
 
@@ -205,8 +215,9 @@ def _fitted(mode: Mode, value: Any, x: Tensor, shape: Shape) -> Tensor:
         fitted = wrap(mode, fit(mode, read(v), t, "unsafe"))
     except errors.ShapeError:
         more = v.type.ndim - len(shape)
-        if more > 0 and any(mode.decide("==", d, 0) for d in shape):  # NumPy looks at the last axes only
-            return _fitted(mode, empty_result(mode, v.type.shape[more:], v.type.dtype), x, shape)
+        last = v.type.shape[max(more, 0) :]
+        if more > 0 and any(_is_none(mode, d) for d in last):  # NumPy looks at the last axes only
+            return _fitted(mode, empty_result(mode, last, v.type.dtype), x, shape)
         known = [[mode.example(d) if isinstance(mode, TraceMode) else d for d in s] for s in (v.type.shape, shape)]
         given, wanted = (array_shape_text(tuple(s)) for s in known)
         raise errors.ShapeError(

@@ -268,3 +268,16 @@ def test_negative_powers_raise_where_there_is_an_element(name: str) -> None:
 def test_edges_of_integers(name: str) -> None:
     f, args = EDGES[name]
     assert_same(outcome(jg.jit(f, numerics="numpy"), *args), outcome(f, *args), name)
+
+
+def test_the_sign_of_a_half_that_was_a_double() -> None:
+    """LLVM's copysign of halves would ask a library for the rounding of the double that the sign came from."""
+
+    def program(x: Any) -> Any:
+        return np.copysign(np.std(x[None], axis=1), np.mean(x, axis=-1)), np.copysign(x, np.mean(x))
+
+    for value in (2.5, -2.5):
+        x = np.broadcast_to(np.float16(value), (7,))
+        for expected, found in zip(program(x), jg.jit(program)(x), strict=True):
+            assert found.dtype == expected.dtype
+            assert found.tobytes() == expected.tobytes()

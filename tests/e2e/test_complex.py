@@ -264,6 +264,28 @@ def test_complex_into_real():
     assert jg.jit(lambda z: z.astype(float))(expected + 2j).dtype == np.float64
 
 
+def test_powers_in_place_take_the_loop_of_the_exponent():
+    def by_size(x, n):
+        x[0] **= n
+        return x
+
+    def in_a_loop(x, n):
+        for i in range(len(x)):
+            x[i] **= n + i
+        return x
+
+    def by_a_float(x, n):
+        x[0] **= 2.0
+        return x
+
+    for f in (by_size, in_a_loop, by_a_float):
+        compiled = jg.jit(f)
+        for n in (2, 3, 0, 2.0) if f is by_size else (1, 2):
+            for axes in ((0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)):
+                x = numbers(3, 4, 5).astype(np.complex64).transpose(axes)
+                assert f(x.copy("K"), n).tobytes() == compiled(x.copy("K"), n).tobytes()
+
+
 def test_indexing_and_masks():
     def f(x, i):
         x[x.real > 0.5] = 0
@@ -461,3 +483,42 @@ def test_a_chain_is_one_kernel_of_whole_vectors():
     text = jg.jit(lambda z, c: (z * z + c) * np.conj(z)).inspect_ir(numbers(100), numbers(100), stage="llvm")
     assert text.count("define internal i32 @k") == text.count("define internal i32 @k0") == 2  # and a piece for threads
     assert "gather" not in text
+
+
+def equalities(x):
+    values = x[0], x[0].item(), np.float32(x[0].real), complex(x[0]), x
+    constants = (1j, 2 + 0j, True, 2.5, np.float32(2), np.complex64(1j), np.True_, np.float64(2))
+    return [(c == v, c != v, v == c, v != c) for v in values for c in constants]
+
+
+def orders(x):
+    values = x[0].real, float(x[0].real), np.float32(x[0].real)
+    constants = (True, 3, 2.5, np.float32(2), np.int8(2), np.float64(2))
+    return [(c < v, c <= v, v > c, v >= c, c < v <= c) for v in values for c in constants]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16", "c8", "i8"])
+@pytest.mark.parametrize("f", [equalities, orders])
+def test_comparisons_with_constants_have_python_s_kinds(f, dtype):
+    """`1j == x[0]` asks the complex number, to which np.float64 is a float: it answers Python's bool."""
+    x = np.array([2, 0, 3]).astype(dtype)
+    found, expected = jg.jit(f)(x), f(x)
+    assert [[type(a) for a in row] for row in found] == [[type(a) for a in row] for row in expected]
+    assert str(found) == str(expected)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: 1j < x[0].item(), lambda x: x[0].item() < 1j, lambda x: 2.5 >= complex(x[0]),  # noqa: SIM300
+        lambda x: x[0].item() << 1,
+        lambda x: 3 | x[0].item(), lambda x: x[0].item() @ 3, lambda x: complex(x[0]) // 2, lambda x: np.float32(2) @ x[0],
+    ],
+)  # fmt: skip
+def test_operators_that_python_refuses(f):
+    x = np.array([2.0, 3.0])
+    with pytest.raises(TypeError) as wanted:
+        f(x)
+    with pytest.raises(TypeError) as found:
+        jg.jit(f)(x)
+    assert str(found.value).split("\n")[0] == str(wanted.value)

@@ -981,4 +981,33 @@ def names_change_places_in_a_while(x, y, n):
     return z, t, x, y
 
 
+@cases.add(*((k * np.ones((n, n)),) for n in (1, 2, 4, 16) for k in (1, -1)))
+def a_length_that_becomes_a_sum(a):
+    v = 0
+    for r in a[::-1]:
+        w = 0
+        while w < a.shape[0]:
+            w += 1
+            b = np.tanh(a)
+            v = len(b)
+            b.sort()
+            if a.ravel()[:1].sum() > 0:
+                break
+        v = v + np.sum(r)
+    return w, v
+
+
+@cases.add((X, 0), (X, 1), (X, 3))
+def views_of_an_array_of_numbers_that_python_knows(x, n):
+    v = np.atleast_1d(np.float64(-0.5)) * 2
+    w = np.atleast_1d(np.float64(3))
+    for i in range(n):
+        t = v[None, :]
+        if x[i] > 0:
+            u = w[::-1]
+        else:
+            u = w
+    return v, t, w, u
+
+
 test_loops = cases.tests()

@@ -256,7 +256,7 @@ def checks_inside_with(x, idx):
     return s, t.n
 
 
-@cases.add((X, 3), (X, 12), reruns=(1,))
+@cases.add((X, 3), (X, 12))
 def deep_recursion_by_int(x, n):
     def go(k):
         if k <= 0:

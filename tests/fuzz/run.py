@@ -27,8 +27,8 @@ from tests.fuzz.grammar import DEFAULT_FEATURES, FEATURES
 from tests.fuzz.levels import LEVELS, Counts, Unsupported, check, shrink
 from tests.fuzz.programs import draw
 
-#: A program that runs longer is a fault; one that needs more memory fails.
-_SECONDS, _BYTES = 60, 8 << 30
+#: A program that takes more seconds of the processor is a fault, as is one that waits; one that needs more memory fails.
+_SECONDS, _WAIT, _BYTES = 60, 600, 8 << 30
 #: Programs of one pair of processes that traces and recalls.
 _RECALLED = 100
 
@@ -41,13 +41,13 @@ def child(seeds: range, features: frozenset[str], shrinks: bool) -> None:
     with config.override(cache=False, verify=True):
         for seed in seeds:
             print(f"@{seed}", flush=True)
-            signal.alarm(_SECONDS)
+            limits(_SECONDS, _WAIT)
             counts = Counts()
             start = time.perf_counter()
             try:
                 found = check(draw(seed, features), counts)
                 if found is not None:
-                    signal.alarm(0)
+                    limits(0, 0)
                     print(shrink(found) if shrinks else found, flush=True)
                     print("FAULT", flush=True)
             except Unsupported as e:
@@ -60,6 +60,12 @@ def child(seeds: range, features: frozenset[str], shrinks: bool) -> None:
                 print(f"LAYOUT {seed} {text}", flush=True)
             print(f"COUNTS {json.dumps({**counts.levels, 'programs': 1})}", flush=True)
     print("DONE", flush=True)
+
+
+def limits(seconds: int, wait: int) -> None:
+    """End the process after so many seconds of the processor, or of the clock; 0: never."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(wait)
 
 
 def source_of(seed: int, features: frozenset[str]) -> str:

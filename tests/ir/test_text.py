@@ -144,6 +144,34 @@ def test_names_are_the_users_and_unique() -> None:
     assert print_graph(parse(text)).splitlines()[1:] == text.splitlines()[1:]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["a b.py", "<ipython-input-3>", "two\nlines.py", "", "x:1:2 y", "x:1:2", " lead", "- x", "-", "dir/", 'q"\\', "}{,:3:4,", "\u2028x",
+     "größe.py", "\ud800"],
+)  # fmt: skip
+def test_names_of_files_come_back(name: str) -> None:
+    g = Graph("f")
+    b = Builder(g)
+    b.loc = SourceLoc(name, 3, 4)
+    b.emit(REGISTRY["return"], [b.constant(1.5)], ())
+    g.sites.append(Site("ValueError", "m", SourceLoc(name, 5, 6)))
+    text = print_graph(g)
+    again = parse(text)
+    last = name.rpartition("/")[2]
+    assert print_graph(again) == text
+    assert [op.loc for op in again.walk()] == [SourceLoc(last, 3, 4)] * 2
+    assert again.sites[0].loc == SourceLoc(last, 5, 6)
+
+
+def test_names_of_symbols_may_have_any_letters() -> None:
+    text = """graph @f(%x: f64[länge]) -> f64[länge] where länge >= 0, länge != 1 {
+  %y = neg %x : f64[länge]
+  return %y
+}
+"""
+    assert print_graph(parse(text)) == text
+
+
 def test_sizes_that_look_like_other_words() -> None:
     text = """graph @f(%x: f64[f32, nan]) -> py_int where f32 >= 0, f32 != 1, nan >= 0, nan != 1 {
   %d = dim {value = dim(nan + 1)} : py_int

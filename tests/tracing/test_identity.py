@@ -337,3 +337,38 @@ def test_one_array_given_twice() -> None:
 def test_the_test_of_the_branch_decides() -> None:
     graph = Jit(_view).trace(np.ones(3)).graph
     assert graph.sites == []  # no assumption
+
+
+def _first_or_second(x):
+    v = HELD.first
+    for i in range(len(x)):
+        if x[i] > 1:
+            v = HELD.second
+    return v is HELD.first, v is HELD.second
+
+
+def _asked_in_turns(x):
+    v, n = HELD.first, 0
+    for i in range(len(x)):
+        n += v is HELD.second
+        v = HELD.second if x[i] > 1 else HELD.first
+    return n
+
+
+def _exchanged_in_turns(x):
+    v, w = HELD.first, HELD.second
+    for i in range(len(x)):
+        if x[i] > 1:
+            v, w = w, v
+    return v is HELD.first, w is HELD.first, v is w
+
+
+@pytest.mark.parametrize("f", [_first_or_second, _asked_in_turns, _exchanged_in_turns], ids=lambda f: f.__name__[1:])
+def test_arrays_from_outside_that_become_one(f) -> None:
+    """Loops compare numbers of objects: which arrays from outside are one is tested before each call."""
+    jitted = jg.jit(f)
+    for together in (False, True, False, True):
+        HELD.first = np.zeros(4)
+        HELD.second = HELD.first if together else np.zeros(4)
+        for x in (np.zeros(4), np.array([0.0, 2, 2, 0]), np.array([2.0, 0, 2, 2, 0])):
+            assert jitted(x) == f(x)

@@ -385,6 +385,64 @@ def _is_of_several_types_in_turns(x):
     return n, v is w
 
 
+def _back_to_the_same_object(x):
+    v, w = x[:-1], x[::2]
+    u = None
+    for i in range(len(x)):
+        if x[i] > 2 and u is v:
+            continue
+        w = v
+        u = v
+    return v, w
+
+
+def _another_equal_view(x):
+    w, v = x[1:], x[1:]
+    for i in range(len(x)):
+        for _ in range(len(x)):
+            if x[i] > 2:
+                w = None
+            v = w
+    return v is w
+
+
+def _views_of_turns_among_types(x):
+    v = x + 1
+    w = 0.0
+    for i in range(len(x)):
+        w = x[::2]
+        if x[i] == x[0]:
+            w, v = v, w
+    return v, w
+
+
+def _the_argument_itself_in_each_turn(x):
+    y = x * 3
+    v = w = u = x
+    for _ in range(len(x)):
+        if w is x:
+            w = v
+            v = y
+            w = u
+    return v, w
+
+
+def _unbound_and_of_several_types(x):
+    y = x * 3
+    v = x > 5
+    for i in range(len(x)):
+        u = x[1:]
+        if v is x:
+            u = w  # noqa: F821  # unbound in the first turn, whose test is false
+        else:
+            v = y
+            if x[i] <= x[0]:
+                u = v
+                w = x + i
+        w, u = u, w
+    return v, w, u
+
+
 _DATA = [
     (0, 0, 0, 0),
     (1, 0, 0, 0),
@@ -489,3 +547,36 @@ def test_nothing_is_carried_for_one_name_of_several_types() -> None:
 
     loop = next(op for op in Jit(f).trace(np.ones(4)).graph.walk() if op.name == "for")
     assert len(loop.operands) == 2  # which, and the elements
+
+
+_TABLE: dict[Any, Any] = {}
+_SEEN: set[Any] = set()
+
+
+def _keys_of_sizes(x):
+    n = len(x)
+    found = {n: 1, x.shape: 2, (1, n - 1): 3}
+    found.update({x.size + 1: n}, name={n: n})
+    _TABLE[n] = x.sum()
+    _TABLE.setdefault((n, "s"), []).append({x.shape: n})
+    _SEEN.add(x.shape)
+    return found, {n, 3}, frozenset([(n, "a")]), sorted(_TABLE, key=str), dict.fromkeys(x.shape)
+
+
+def _kinds(x):
+    if isinstance(x, dict):
+        return [(_kinds(k), _kinds(v)) for k, v in x.items()]
+    if isinstance(x, (list, tuple)):
+        return [type(x), *map(_kinds, x)]
+    if isinstance(x, (set, frozenset)):
+        return sorted(str(_kinds(v)) for v in x)
+    return type(x), str(x)
+
+
+def test_sizes_as_keys_are_ints_behind_the_trace() -> None:
+    seen = []
+    for f in (_keys_of_sizes, jg.jit(_keys_of_sizes)):
+        _TABLE.clear()
+        _SEEN.clear()
+        seen.append([_kinds((f(x), _TABLE, _SEEN)) for x in (np.arange(5.0), np.arange(5.0), np.arange(7.0))])
+    assert seen[0] == seen[1]

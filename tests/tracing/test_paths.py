@@ -41,7 +41,8 @@ def test_a_branch_that_fits_no_graph_is_assumed():
         return None if x[0] > 0 else x
 
     made = Jit(f).trace(V)
-    assert made.path == (True,)
+    assert made.path == (False,)  # as in this call
+    assert Jit(f).trace(-V).path == (True,)
     (site,) = [s for s in made.graph.sites if s.error == "deoptimise"]
     assert site.message == "assumption 0"
     assert "cond" not in ops(made.graph)
@@ -68,10 +69,98 @@ def test_the_number_of_ways_is_bounded():
         return x[k] > 0
 
     r = np.random.default_rng(0)
-    for _ in range(60):
-        x = r.standard_normal(6)
-        assert f(x) == [k for k in range(6) if x[k] > 0]
+    inputs = r.standard_normal((60, 6))
+    with pytest.warns(
+        UserWarning, match=r"where data take another way than \d+ that are compiled\n  test_paths.py:"
+    ) as seen:
+        for x in inputs:
+            assert f(x) == [k for k in range(6) if x[k] > 0]
+    assert len(seen) == 1
     assert f.cache_info().entries <= 12
+
+
+def test_the_way_of_the_call_is_traced_first():
+    @jg.jit
+    def f(x, names):
+        scale = x.sum() / len(x)
+        return [name for name, k in names if x[k] > scale]
+
+    names = tuple((f"n{k}", k) for k in range(7))
+    assert f(V, names) == ["n4", "n5", "n6"]
+    assert f.cache_info().entries == 1
+    assert f(-V, names) == ["n0", "n1", "n2"]
+    assert f.cache_info().entries == 2
+
+
+def test_where_each_call_takes_another_way_all_of_them_are_pythons():
+    """Six ways that no call comes back to, then calls that Python serves: the traces go."""
+
+    @jg.jit
+    def f(x):
+        return [k for k in range(9) if x[k] > 0]
+
+    inputs = [np.array([(n >> k & 1) - 0.5 for k in range(9)]) for n in range(1, 40)]
+    with pytest.warns(UserWarning, match="where data take another way than 6 that are compiled") as seen:
+        for x in inputs:
+            assert f(x) == [k for k in range(9) if x[k] > 0]
+    assert len(seen) == 1
+    assert f.cache_info().entries == 1
+    assert f.cache_info().misses < 20
+
+
+def test_ways_that_calls_come_back_to_stay():
+    @jg.jit
+    def f(x):
+        return [k for k in range(9) if x[k] > 0]
+
+    usual, rare = [[np.array([(n >> k & 1) - 0.5 for k in range(9)]) for n in ns] for ns in (range(1, 5), range(9, 30))]
+    with pytest.warns(UserWarning, match="another way than 12"):
+        for x in rare:
+            for y in usual:
+                f(y)
+            f(x)
+    assert f.cache_info().entries == 12
+
+
+def test_what_depends_on_a_search_through_many_items_is_left_to_python_at_once():
+    @jg.jit
+    def f(x):
+        return [k for k in range(len(x)) if x[k] > 0]
+
+    x = np.ones(100)
+    with pytest.warns(UserWarning, match="depends on data, and so did 64 before it"):
+        f(x)
+    assert f.cache_info().entries == 1
+
+
+def test_a_warning_names_a_line_once():
+    @jg.jit
+    def f(x):
+        return f"{x.mean():.2f}"
+
+    with pytest.warns(UserWarning, match="runs in plain Python") as seen:
+        for x in (V, V.astype(np.float32), V.astype(int), V[None], 2.0 * V[:1]):
+            assert f(x) == f"{x.mean():.2f}"
+    assert len(seen) == 1
+    assert "test_paths.py" in str(seen[0].message)
+    assert seen[0].filename.endswith("test_paths.py")
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_guess_costs_no_more_than_it_is_worth(large):
+    """A bool behind a loop, a call back or large arrays is not foreseen: the first trace takes it for true."""
+
+    def f(x, n):
+        s = 0.0
+        for i in range(n):
+            s = s * 0.5 + x[i]
+        if large:
+            s = np.cos(x).sum()
+        return None if s > 100 else x
+
+    x = np.ones(200_000 if large else 9)
+    assert Jit(f).trace(x, 9).path == (True,)
+    assert jg.jit(f)(x, 9) is f(x, 9) or large
 
 
 def test_an_error_behind_a_store_is_left_to_python():

@@ -919,3 +919,87 @@ def test_an_array_whose_name_an_inner_loop_binds_anew_while_another_name_writes_
         return k, t
 
     check(f, (V, W), (vec(3), vec(3, 2)), (vec(2), vec(2, 2)), traces=None)
+
+
+def _first_turn(x):
+    for i in range(len(x)):
+        if i == 0:
+            w = x[0]
+        w = w + x[i]
+    return w
+
+
+def _perhaps_bound_then_bound(x):
+    for i in range(len(x)):
+        if x[i] > 1:
+            w = x[i]
+        v = w
+        w = v + 1
+    return w
+
+
+def _exchanged(x):
+    v = "t"
+    for i in range(len(x)):
+        if x[i - 1] > 1:
+            w = x
+        for _ in range(len(x)):
+            w, v = v, w
+    return v, w
+
+
+def _of_a_row(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(i + 1):
+            if j == 0:
+                best = x[0]
+            best = max(best, x[j])
+        out[i] = best
+    return out
+
+
+def _behind_a_write(x):
+    n = int(x[-1])
+    x[0] = 5.0
+    for i in range(n):
+        if i == 0:
+            w = x[1]
+        w = w * 2 + x[i]
+    return w
+
+
+def _not_looked_at(x):
+    v = 0.0
+    for i in range(len(x)):
+        if x[i] > 0:
+            w = 1.5
+            if x[i] > 1:
+                v += w
+        w = 0.5
+    return v, w
+
+
+@pytest.mark.parametrize(
+    "f", [_first_turn, _perhaps_bound_then_bound, _exchanged, _of_a_row, _behind_a_write, _not_looked_at],
+    ids=lambda f: f.__name__[1:],
+)  # fmt: skip
+def test_a_turn_finds_bound_what_the_turn_before_left(f):
+    """Unbound before the loop, bound at the end of each turn: only the first one may find it unbound."""
+    for numbers in ([3.0, 0, 0, 0, 2], [0.0, 0, 3, 1], [3.0] * 4, [0.0, -1, 5, -2, 0], [1.0, 2, 0, 2, 3, 4, 6]):
+        x = np.array(numbers)
+        expected, jitted = x.copy(), x.copy()
+        try:
+            want = f(expected)
+        except UnboundLocalError as error:
+            with pytest.raises(UnboundLocalError, match=str(error)):
+                Jit(f)(jitted)
+        else:
+            got = Jit(f)(jitted)
+            np.testing.assert_equal(got, want)
+            np.testing.assert_array_equal(jitted, expected)
+
+
+def test_the_first_turn_binds_and_the_others_ask_nothing():
+    body = next(op for op in Jit(_first_turn).trace(V).graph.walk() if op.name == "for").regions[0]
+    assert "check" not in [op.name for op in body.ops()]

@@ -345,3 +345,92 @@ def test_products_in_place_of_what_lies_backwards(size: int, step: int) -> None:
             f(expected, b[::step])
             g(found, b[::step])
             assert found.tobytes() == expected.tobytes()
+
+
+ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+    "dot of a scalar": lambda x: x.sum().dot(2.0),
+    "partition of a scalar": lambda x: x.sum().partition(0),
+    "length of a scalar": lambda x: x.sum().__len__(),
+    "text method": lambda x: x.append(1),
+    "no such method": lambda x: x.abs(),
+    "of Tensors": lambda x: x.numpy(),
+    "of our types": lambda x: x.type,
+    "of floats": lambda x: x.is_integer(),
+    "of ints": lambda x: x.astype(int).bit_count(),
+    "of a Python float": lambda x: float(x[0, 0]).astype(int),
+    "stored": lambda x: setattr(x, "foo", 1),
+    "stored in a scalar": lambda x: setattr(x.sum(), "foo", 1),
+    "shape of a scalar": lambda x: setattr(x.sum(), "shape", (1,)),
+}
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_that_are_missing(name: str) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(AttributeError) as wanted:
+        ATTRIBUTES[name](x)
+    with pytest.raises(AttributeError) as found:
+        jg.jit(ATTRIBUTES[name])(x)
+    assert str(found.value) == str(wanted.value)
+
+
+def _what_there_is(x: Any) -> Any:
+    names = [
+        "dot",
+        "__len__",
+        "partition",
+        "is_integer",
+        "detach",
+        "__array_interface__",
+        "sum",
+        "dtype",
+        "T",
+        "append",
+    ]
+    values = (x, x.sum(), float(x[0, 0]), x.shape[0], x[0] > 1)
+    return [hasattr(v, n) for v in values for n in names], getattr(x.sum(), "dot", 3), x.__array_namespace__() is np
+
+
+def test_attributes_that_there_are() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    assert jg.jit(_what_there_is)(x) == _what_there_is(x)
+
+
+def test_items_cannot_be_deleted() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        del y[0]
+
+    for x in (np.arange(3.0), np.float64(2)):
+        with pytest.raises((ValueError, TypeError)) as wanted:
+            f(x)
+        with pytest.raises(type(wanted.value)) as found:
+            jg.jit(f)(x)
+        assert str(found.value) == str(wanted.value)
+
+
+def test_diagonals_of_too_few_axes() -> None:
+    text = "^(diag requires an array|axis2: axis 1 is out of bounds)"
+    for f in (lambda x: x.diagonal(), lambda x: x.trace(), np.trace, lambda x: x.swapaxes(0, 1)):
+        with pytest.raises(ValueError, match=text) as wanted:
+            f(np.arange(3.0))
+        with pytest.raises(ValueError, match=text) as found:
+            jg.jit(f)(np.arange(3.0))
+        assert str(found.value).split("\n")[0] == str(wanted.value)
+        assert isinstance(found.value, IndexError) == isinstance(wanted.value, IndexError)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i8", "i1", "c8"])
+def test_dtypes_of_linspace(dtype: str) -> None:
+    """The common dtype of the ends, in which Python's numbers are weak."""
+
+    def f(x: Any, n: int) -> Any:
+        python = x[0].item()
+        ends = [(x[0], x[1]), (x[0], 2.5), (1, x[1]), (python, python), (python, np.float32(9)), (np.int8(3), x[0])]
+        return [np.linspace(a, b, n, **how) for a, b in ends for how in ({}, {"endpoint": False}, {"dtype": np.float32})]
+
+    x = np.array([1, 3]).astype(dtype)
+    with np.errstate(all="ignore"):
+        for n in (5, 70):
+            for found, expected in zip(jg.jit(f, numerics="numpy")(x, n), f(x, n), strict=True):
+                np.testing.assert_array_equal(found, expected, strict=True)

@@ -139,3 +139,55 @@ def test_the_texts_are_numpys() -> None:
             jg.jit(f)(x, o)
         if issubclass(expected.type, TypeError):
             assert str(found.value).startswith(str(expected.value))
+
+
+SCALAR_OUTS: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda x, s: np.maximum(x, True, out=s),
+    lambda x, s: np.add(x, x, s),
+    lambda x, s: np.add(x, x, out=(s,)),
+    lambda x, s: np.modf(x, out=(s, None)),
+    lambda x, s: np.sum(x, out=s),
+    lambda x, s: x.argmax(out=s),
+    lambda x, s: x.cumsum(out=s),
+    lambda x, s: x.compress([True], out=s),
+    lambda x, s: np.add.reduce(x, out=s),
+    lambda x, s: np.add.accumulate(x, out=s),
+    lambda x, s: np.add.outer(x, x, out=s),
+    lambda x, s: np.concatenate([x, x], out=s),
+    lambda x, s: np.matmul(x, x, out=s),
+    lambda x, s: np.clip(x, 0, 1, out=s),
+    lambda x, s: np.percentile(x, 50, out=s),
+)
+
+
+@pytest.mark.parametrize("number", range(len(SCALAR_OUTS)))
+@pytest.mark.parametrize("scalar", ["number", "item", "sum"])
+def test_a_scalar_is_no_output(number: int, scalar: str) -> None:
+    body = SCALAR_OUTS[number]
+
+    def program(x: Any, items: Any) -> Any:
+        s = {"number": 2.0, "item": items[0], "sum": items[0] + x.sum()}[scalar]
+        return body(x, s)
+
+    x, items = np.ones((2, 2)), np.ones(2)
+    with pytest.raises(TypeError):
+        program(x, items)
+    with pytest.raises(TypeError, match="array|Array"):
+        jg.jit(program)(x, items)
+
+
+def test_an_output_that_is_a_scalar_on_one_path() -> None:
+    def program(x: Any) -> Any:
+        v = np.array(1.0)
+        for _ in range(len(x)):
+            np.maximum(v, 2, out=v)
+            if x[0] > 0:
+                v = v + 1
+        return v
+
+    compiled = jg.jit(program)
+    for x in (np.zeros(3), np.ones(1), np.zeros(0)):
+        expected, found = program(x), compiled(x)
+        assert type(expected) is type(found) and expected == found
+    with pytest.raises(TypeError, match="return arrays must be of ArrayType"):
+        compiled(np.ones(2))

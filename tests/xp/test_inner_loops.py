@@ -1,0 +1,211 @@
+"""Complex products, squares and absolute values have the bits of the inner loop that NumPy takes, whatever it is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgraph as jg
+
+Shape = tuple[int, ...]
+Make = Callable[[Shape], Any]
+
+
+def numbers(shape: Shape, dtype: str, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+
+
+def laid_out(layout: str, shape: Shape, dtype: str, seed: int) -> Any:
+    """An array of random numbers that lies in memory as `layout` says."""
+    x = numbers(shape, dtype, seed)
+    if layout == "C":
+        return x
+    if layout == "F":
+        return x.copy("F")
+    if layout == "swapped":
+        return x.astype(x.dtype.newbyteorder(">"))
+    if layout == "strided":
+        wide = np.zeros([2 * d for d in shape], dtype)
+        wide[tuple([slice(None, None, 2)] * len(shape))] = x
+        return wide[tuple([slice(None, None, 2)] * len(shape))]
+    if layout == "part":
+        wide = np.zeros((*shape[:-1], shape[-1] + 3), dtype)
+        wide[..., 1:-2] = x
+        return wide[..., 1:-2]
+    if layout == "backwards":
+        return x[tuple([slice(None, None, -1)] * len(shape))]
+    if layout == "rows backwards":
+        return x[::-1]
+    assert layout == "columns backwards"
+    return x[..., ::-1]
+
+
+def compare(function: Callable[..., Any], jitted: Callable[..., Any], make: Callable[[], tuple[Any, ...]]) -> None:
+    wanted, found = make(), make()
+    results = function(*wanted), jitted(*found)
+    for right, made in zip((results[0], *wanted), (results[1], *found), strict=True):
+        if right is not None:
+            assert right.dtype == made.dtype
+            assert right.tobytes() == made.tobytes()
+
+
+def in_place(x: Any, y: Any) -> None:
+    x *= y
+
+
+def by_number(x: Any, y: Any) -> None:
+    x *= 1.3 + 0.7j
+
+
+def squared(x: Any, y: Any) -> None:
+    x **= 2
+
+
+def square_into(x: Any, y: Any) -> None:
+    np.square(x, out=y)
+
+
+def into(x: Any, y: Any) -> None:
+    np.multiply(x, x, out=y)
+
+
+def masked(x: Any, y: Any) -> None:
+    np.multiply(x, y, out=x, where=y.real > 0)
+
+
+def size_into(x: Any, y: Any) -> None:
+    np.abs(x, out=y.real)
+
+
+def reversed_again(x: Any, y: Any) -> Any:
+    return x[::-1] * y[::-1]
+
+
+def turned_in_place(x: Any, y: Any) -> None:
+    x[..., ::-1] *= y
+
+
+def over_itself(x: Any, y: Any) -> None:
+    np.multiply(x[..., ::-1], y, out=x)
+
+
+def ahead(x: Any, y: Any) -> None:
+    x[..., :-1] *= x[..., 1:]
+
+
+def behind(x: Any, y: Any) -> None:
+    x[..., 1:] *= x[..., :-1]
+
+
+def between(x: Any, y: Any) -> None:
+    half = x.shape[-1] // 2
+    x[..., : 2 * half : 2] *= x[..., 1 : 2 * half : 2]
+
+
+def halves(x: Any, y: Any) -> None:
+    half = x.shape[0] // 2
+    x[:half] *= x[half : 2 * half]
+
+
+def column(x: Any, y: Any) -> None:
+    x[..., 0] *= x[..., -1]
+
+
+LAYOUTS = {
+    in_place: [("C", "columns backwards"), ("backwards", "part"), ("swapped", "backwards"), ("backwards", "C")],
+    by_number: [("backwards", "C"), ("columns backwards", "C")],
+    squared: [("strided", "C"), ("part", "C"), ("rows backwards", "C")],
+    square_into: [("strided", "strided"), ("C", "backwards"), ("columns backwards", "part")],
+    into: [("F", "backwards"), ("columns backwards", "strided")],
+    masked: [("rows backwards", "columns backwards"), ("C", "part")],
+    size_into: [("C", "backwards"), ("columns backwards", "C")],
+    reversed_again: [("columns backwards", "strided"), ("rows backwards", "F"), ("swapped", "backwards")],
+    turned_in_place: [("backwards", "strided"), ("C", "rows backwards")],
+    over_itself: [("rows backwards", "strided"), ("C", "part")],
+    ahead: [("C", "C"), ("part", "C")],
+    behind: [("C", "C"), ("part", "C")],
+    between: [("C", "C"), ("rows backwards", "C")],
+    halves: [("C", "C"), ("columns backwards", "C")],
+    column: [("C", "C"), ("F", "C")],
+}
+CASES = [(f, *pair) for f, pairs in LAYOUTS.items() for pair in pairs]
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize(("function", "left", "right"), CASES)
+def test_in_place_and_into_arrays(function: Callable[..., Any], left: str, right: str, dtype: str) -> None:
+    jitted = jg.jit(function)
+    for shape in ((2, 3), (3, 4), (40, 2), (9,)):
+        compare(
+            function, jitted, lambda shape=shape: (laid_out(left, shape, dtype, 1), laid_out(right, shape, dtype, 2))
+        )
+
+
+def test_long_rows_are_not_buffered() -> None:
+    def turned(x: Any, y: Any) -> Any:
+        return x[:, ::-1] * y
+
+    def size(x: Any, y: Any) -> Any:
+        return np.abs(x[:, ::-1])
+
+    for function in (turned, size):
+        jitted = jg.jit(function)
+        for rows, columns in itertools.product((2, 3, 5), (7, 4000, 9000)):
+            compare(
+                function,
+                jitted,
+                lambda shape=(rows, columns): (numbers(shape, "c8", 1), laid_out("part", shape, "c8", 2)),
+            )
+
+
+@pytest.mark.parametrize("layout", ["C", "backwards", "swapped", "strided"])
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 3), (3, 1)])
+def test_few_elements(layout: str, shape: Shape) -> None:
+    def program(x: Any, y: Any) -> Any:
+        made = x * y
+        x *= y.reshape(-1)[0]
+        return made
+
+    jitted = jg.jit(program)
+    for seed in range(12):
+        compare(
+            program,
+            jitted,
+            lambda seed=seed: (laid_out(layout, shape, "c8", seed), laid_out("part", shape, "c8", seed + 50)),
+        )
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_products_by_index(dtype: str) -> None:
+    def by_array(x: Any, y: Any) -> None:
+        np.multiply.at(x, np.array([2, 0, 2]), y[:3])
+
+    def by_slice(x: Any, y: Any) -> None:
+        np.multiply.at(x, slice(None, None, -1), y)
+
+    def by_mask(x: Any, y: Any) -> None:
+        np.square.at(x, y.real > 0)
+
+    for function in (by_array, by_slice, by_mask):
+        jitted = jg.jit(function)
+        for size in (3, 8):
+            compare(function, jitted, lambda size=size: (numbers((size,), dtype, 1), numbers((size,), dtype, 2)))
+
+
+def test_a_slice_of_one_element_of_swapped_numbers() -> None:
+    def program(x: Any, y: Any) -> None:
+        if x.shape[0] > 2:
+            x[3:, -1:3:2] *= np.sum(np.max(y))
+
+    jitted = jg.jit(program)
+    for seed in range(20):
+        compare(
+            program,
+            jitted,
+            lambda seed=seed: (numbers((2, 4), ">c8", seed)[::-1, ::-1].T, numbers((4,), "c8", seed + 50)),
+        )
