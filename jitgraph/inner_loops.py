@@ -221,18 +221,23 @@ class _Walk:
                 if d != 1:
                     shape[k] = d
         self.shape = shape
-        axes = [k for k in reversed(self._order(order, given)) if not _is_one(sizes, shape[k])]
-        #: For each operand that lies where it did (a fresh output lies in the order of the walk): signs of its strides.
+        walk = self._order(order, given)
+        axes = [k for k in reversed(walk) if not _is_one(sizes, shape[k])]
         signs = [[self._sign(s.type, k) for k in range(ndim)] for s in given]
+        turned = []
         if out is not None:
             for k in axes:
                 if all(sign[k] <= 0 for sign in signs):
+                    turned.append(k)
                     for sign in signs:
                         sign[k] = -sign[k]
-        #: The output is a fresh array, or a copy that is written back.
-        self.dense = out is None or any(self._overlaps(s) for s in inputs)
-        kept = [k for k in range(len(given)) if not (self.dense and out is not None and k == len(inputs))]
-        self.sides, self.signs = [given[k] for k in kept], [signs[k] for k in kept]
+        #: The output is written to a copy, which lies in the order of the walk, and goes backwards where that was turned.
+        self.copied = out is not None and any(self._overlaps(s) for s in inputs)
+        if self.copied and out is not None:
+            given[len(inputs)] = Side(TensorType(out.type.dtype, tuple(shape), "array", dense_layout(walk)))
+            signs[len(inputs)] = [-1 if k in turned else 1 for k in range(ndim)]
+        #: The operands, but for a fresh output: that lies in the order of the walk. With the signs of their strides.
+        self.sides, self.signs = given, signs
         self.groups: list[list[int]] = []
         for k in axes:
             if self.groups and all(self._continues(i, self.groups[-1][-1], k) for i in range(len(self.sides))):
@@ -305,13 +310,12 @@ class _Walk:
                 paces.append("unit")
             else:
                 paces.append("backward" if sign[inner] < 0 else _ahead(s.type, inner - (self.ndim - s.type.ndim)))
-        paces = paces[: len(self.inputs) + (not self.dense)]
-        return [*paces, "unit"] if self.dense else paces
+        return [*paces[: len(self.inputs)], "unit" if self.out is None else paces[len(self.inputs)]]
 
     def crossed(self, depth: int) -> bool:
         """Whether an operand and the output lie between each other in an inner loop over the groups up to `depth`."""
         out = self.out
-        if out is None or self.dense or out.buffered or self.runs[len(self.inputs)] <= depth:
+        if out is None or self.copied or out.buffered or self.runs[len(self.inputs)] <= depth:
             return False
         axes = [k for group in self.groups[: depth + 1] for k in group]
         return any(

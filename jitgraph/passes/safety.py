@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from jitgraph.ir.dims import DimLike, Facts, symbols
 from jitgraph.ir.graph import Graph, Op, Value
 from jitgraph.ir.opdef import Trait
+from jitgraph.ir.rewrite import constant_number
+
+#: Beside the symbols that a view relies on, and what a check that always fails speaks of: nothing passes it.
+ANY = "*"
 
 
 def is_movable(op: Op) -> bool:
@@ -21,7 +25,10 @@ def stays_inside(op: Op, facts: Facts) -> bool:
 
 
 def needs(op: Op, facts: Facts) -> set[str]:
-    """The symbols that a view relies on to be inside its base, if that is not proven: checks of them keep it inside."""
+    """The symbols that a view relies on to be inside its base, if that is not proven: checks of them keep it inside.
+
+    `ANY` is among them then.
+    """
     found: set[str] = set()
     if op.name != "view":
         return found
@@ -35,7 +42,7 @@ def needs(op: Op, facts: Facts) -> set[str]:
             if (low == 0 and high == size - 1) or (facts.is_le(0, low) and facts.is_lt(high, size)):
                 continue
         names = {**symbols(axis.offset), **symbols(extent), **symbols(axis.step)}
-        found.update(names or symbols(size) or ("",))
+        found.update(names or symbols(size), (ANY,))
     return found
 
 
@@ -49,11 +56,13 @@ def names_of(graph: Graph) -> dict[Value, set[str]]:
 
 
 def guarded_by(condition: Value, names: Mapping[Value, set[str]], depth: int = 8) -> set[str]:
-    """The symbols that a condition speaks of; `names` are those of values."""
+    """The symbols that a condition speaks of, `ANY` for one that is never met; `names` are those of values."""
     op = condition.producer
     found = names.get(condition, set())
     if op is None or not depth:
         return found
+    if op.name == "constant" and condition.type.dtype.kind == "b" and not constant_number(condition):
+        return found | {ANY}
     if op.name == "dim":
         return found | set(symbols(op.attrs["value"]))
     return found.union(*(guarded_by(v, names, depth - 1) for v in op.operands))

@@ -10,9 +10,13 @@ import builtins
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.iteration import Sequenced
 from jitgraph.tracing.kinds import tag_of
+from jitgraph.tracing.leaves import is_opaque_module
+from jitgraph.tracing.members import PLAIN
 from jitgraph.tracing.poison import OneOf
 from jitgraph.xp.scalars import EMPTY_MAX, EMPTY_MIN, LOOKED_INTO
 
@@ -113,6 +117,11 @@ def _is_long(tracer: Tracer, items: Any, original: Any) -> bool:
 
 
 def _is_mixed(tracer: Tracer, items: Any) -> bool:
-    """Whether the type of some of the items depends on the path."""
+    """Whether the type of some of the items depends on the path, or they are objects with operators of the user's."""
     mode = tracer.mode
-    return any(type(x) is OneOf or (mode.kinds and tag_of(mode, x) is not None) for x in items)
+    return any(type(x) is OneOf or (mode.kinds and tag_of(mode, x) is not None) or _is_users(x) for x in items)
+
+
+def _is_users(x: Any) -> bool:
+    kind = type(x)
+    return kind not in PLAIN and kind is not np.ndarray and not is_opaque_module(kind.__module__)

@@ -204,7 +204,8 @@ def _is_held(t: TensorType, value: Any) -> bool:
     if number.dtype.kind == "O" or (number.dtype.kind == "c" and t.dtype.kind != "c"):
         return False
     with np.errstate(all="ignore"):
-        back = number.astype(t.dtype).astype(number.dtype)
+        held = number.astype(t.dtype)
+        back = (held if number.dtype.kind == "c" else held.real).astype(number.dtype)
     return bool(back == number) or (t.dtype.kind in "fc" and bool(number != number))  # noqa: PLR0124  # a NaN
 
 
@@ -244,6 +245,8 @@ def as_type(mode: Any, x: Tensor, t: TensorType) -> Tensor:
     """The scalar as exactly this type, which it is known to have come from: another value, if it has a tag."""
     builder = mode.builder
     value = x._storage.value
+    if value in mode.kinds:
+        mode.ask(x)
     if value.type == t and value in mode.kinds:
         return wrap(mode, builder.apply(REGISTRY["as_kind"], value, kind=t.kind)[0])
     if value.type.is_python and value.type.dtype != t.dtype:

@@ -270,7 +270,12 @@ def stays_inside(mode: CaptureMode, x: Tensor) -> bool:
                 if all(graph.symbols[n].origin == "arg" for n in names):  # by proof or guard
                     continue
                 far = axis.offset + axis.step * (extent - 1) if axis.axis is not None else axis.offset
-                if not all(graph.facts.is_le(0, d) and graph.facts.is_lt(d, size) for d in (axis.offset, far)):
+                ends = {axis.offset, far}  # one without elements has a last one in front of its first
+                lowest = {axis.offset} if graph.facts.is_le(0, axis.step) else ends
+                highest = {far} if graph.facts.is_le(0, axis.step) else ends
+                if not all(graph.facts.is_le(0, d) for d in lowest):
+                    return False
+                if not all(graph.facts.is_lt(d, size) for d in highest):
                     return False
             shape = step.shape
         elif type(step) is tuple:

@@ -192,7 +192,7 @@ class Operators(Members):
         if not self._is_user_operator(name, kind_a, kind_b):
             found = _BINARY[name](a, b)
             self.outside.reads.made(found)
-            return found
+            return self.mode.lifted(found) if self.mode.lifts and type(found) is np.ndarray else found
         plain = name.rstrip("_")
         method, mirrored = self.member(kind_a, f"__{plain}__"), self.member(kind_b, _mirrored(plain))
         order = [(method, a, b), (mirrored, b, a)]
@@ -259,7 +259,7 @@ class Operators(Members):
         found = _AUGMENTED[name](a, b)
         if kind not in PLAIN:
             self.outside.reads.made(found)
-        return found
+        return self.mode.lifted(found) if self.mode.lifts and type(found) is np.ndarray else found
 
     def by_kind(self, answer: kinds.Open, compute: Callable[[], Any]) -> Any:
         """What an operation gives, as a branch on the kind of an operand: each side knows it."""

@@ -143,6 +143,8 @@ def narrowed(mode: Any, x: Any) -> Any:
 def choose(tracer: Any, x: OneOf, compute: Callable[[Any], Any], first: int = 0) -> Any:
     """What an operation gives on a value of several types: the one from number `first` on that the run says."""
     mode = tracer.mode
+    for option in x.options:
+        mode.ask(option)
     if type(x.which) is int:
         return compute(x.options[x.which])
     last = len(x.options) - 1

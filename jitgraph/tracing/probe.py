@@ -138,7 +138,9 @@ def _learn(
     for what, env in _environments(hints, free):
         if what == "own" and seen:
             continue
-        if what != "own" and any(evaluate(d, env) < 0 for operand in operands for d in operand.dims()):
+        if not _is_possible(operands, env) or (
+            what != "own" and any(o.dim is not None and evaluate(o.dim, env) < 0 for o in operands)
+        ):
             continue  # sizes that the guards on them rule out
         found: list[Seen] = []
         for first, step in _ROUNDS if what in ("small", "own") else _ROUNDS[:2]:
@@ -155,19 +157,25 @@ def _learn(
             seen.append((env, found))
             told_apart |= what == "apart"
     for _, env in _environments(hints, free) if not seen else ():
+        if not _is_possible(operands, env):
+            continue
         given = list(leaves)
         for k, operand in zip(dynamic, operands, strict=True):
             given[k] = operand.stand_in(_MANY, env)
         with contextlib.suppress(Exception):
             seen.append((env, [_call(fn, tree, given, [given[k] for k in dynamic])]))
     if not seen:
-        assert failure is not None
-        raise failure
+        raise failure or Refused("no sizes of its operands are known that it could be tried with")
     model = seen[0][1][0]
     candidates = _candidates(operands)
     clamped = [d for o in operands for d in o.dims() if not isinstance(d, int)]
     types = [_general(k, t, seen, candidates, clamped) for k, t in enumerate(model.types)]
     return _Learnt(unflatten(model.tree, types), told_apart)
+
+
+def _is_possible(operands: Sequence[_Operand], env: dict[str, int]) -> bool:
+    """Whether no array has a size below zero."""
+    return all(evaluate(d, env) >= 0 for operand in operands for d in operand.type.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +294,21 @@ def _hints(mode: CaptureMode, operands: Sequence[_Operand]) -> dict[str, int]:
             for name in symbols(d):
                 hint = known[name].hint if name in known else None
                 found[name] = hint if hint is not None else 4 + 3 * len(found)
+    if not _is_possible(operands, found):
+        _put_within_bounds(mode, found)
     return found
+
+
+def _put_within_bounds(mode: CaptureMode, hints: dict[str, int]) -> None:
+    """Sizes such as `n - r` are none below zero where an index `r` lies in its bounds: half-way between them."""
+    known, facts = mode.builder.graph.symbols, mode.builder.graph.facts
+    env = {name: s.hint for name, s in known.items() if s.hint is not None}
+    for name, value in hints.items():
+        if name in env:
+            continue
+        low, high = (bound.get(name) for bound in (facts.lower, facts.upper))
+        ends = [evaluate(d, env) for d in (low, high) if d is not None and all(s in env for s in symbols(d))]
+        env[name] = hints[name] = sum(ends) // len(ends) if ends else value
 
 
 def _environments(hints: dict[str, int], free: frozenset[str]) -> Iterator[tuple[str, dict[str, int]]]:

@@ -37,7 +37,7 @@ from jitgraph.tracing.capture_mode import CaptureMode
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import Place
 from jitgraph.tracing.leaves import is_opaque_function, is_opaque_module
-from jitgraph.tracing.members import WRAPPERS
+from jitgraph.tracing.members import PLAIN, WRAPPERS, find_on_class
 from jitgraph.tracing.operators import Operators
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, OneOf, Poison
@@ -73,6 +73,8 @@ _LOOKING: Final = frozenset(map(id, (
 )))  # fmt: skip
 #: Methods of arrays that compute with their arguments, or store them.
 _COMPUTING_METHODS: Final = frozenset({"clip", "dot", "fill", "searchsorted"})
+#: Classes whose instances NumPy takes as they are.
+_SIMPLE: Final = PLAIN - {list, tuple, dict} | {np.ndarray}
 _lru_wrapper: Final = type(functools.lru_cache(lambda: None))
 
 
@@ -117,6 +119,10 @@ class Tracer(Operators):
         if id(f) in _LOOKING:
             for x in (*args, *kwargs.values()):
                 self.mode.ask(x)
+        for x in args:
+            if type(x) not in _SIMPLE and kinds.is_numpys(f):
+                args = tuple([self._array_of(x) for x in args])
+                break
         if args and id(f) in builtin_programs.PROGRAMS:
             program, args = builtin_programs.program_for(self, f, args, kwargs)
             if program is not None:
@@ -154,6 +160,22 @@ class Tracer(Operators):
                 return f(*args, **kwargs)
             return self.call(f.__func__, f.__self__, *args, **kwargs)
         return self._call_other(f, args, kwargs)
+
+    def _array_of(self, x: Any) -> Any:
+        """What NumPy makes of an object whose class has a method `__array__` in Python: the method is traced."""
+        kind = type(x)
+        if kind is list or kind is tuple:
+            if _SIMPLE.issuperset(map(type, x)):
+                return x
+            made = [self._array_of(i) for i in x]
+            return x if all(a is b for a, b in zip(made, x, strict=True)) else kind(made)
+        if kind in PLAIN or is_opaque_module(kind.__module__) or hasattr(kind, "__array_ufunc__"):
+            return x
+        method = find_on_class(kind, "__array__")
+        if not isinstance(method, FunctionType) or hasattr(kind, "__array_function__"):
+            return x
+        self.member(kind, "__array__")
+        return self.call(method, x)
 
     def _by_type(self, f: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
         """A call whose arguments have several types, or a kind that depends on the path, as branches.

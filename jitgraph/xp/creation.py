@@ -136,7 +136,7 @@ def ndarray(
 def _filling(value: Any) -> Any:
     """What fills an array: a list or tuple with Tensors as an array."""
     listed = type(value) in (list, tuple) and any(type(x) is Tensor for x in value)
-    return NUMPY_TABLE[np.array](value) if listed else value
+    return array(value) if listed else value
 
 
 @numpy_function(np.full, creates=True)

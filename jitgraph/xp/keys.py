@@ -252,6 +252,8 @@ def _bound(mode: Mode, bound: Any) -> DimLike | None:
         if (t.dtype.kind not in "iu" and t.kind != "py_bool") or t.shape:
             raise errors.DTypeError("slice indices must be integers or None or have an __index__ method")
         return mode.bind(whole(mode, read(bound)), "b")
+    if type(bound) is Tensor and isinstance(mode, TraceMode) and isinstance(bound._storage.mode, TraceMode):
+        mode.mixed(bound._storage.mode)  # one of the two is not usable any more: says so
     try:
         return operator.index(plain(bound))
     except TypeError:

@@ -688,7 +688,7 @@ def _product_in_place(name: str, x: Tensor, other: Any) -> Tensor | None:
     if name == "pow":
         if type(other) is Tensor and other.is_traced and other.type.kind == "py_int":
             squared = apply(R("eq"), other, 2)
-            mode = x._storage.mode
+            mode: Any = x._storage.mode
             if not mode.can_rerun():
                 square = by_inner_loop("square", [x], x)
                 return None if square is None else EXPORTS["where"](squared, square, binary(name, x, other))

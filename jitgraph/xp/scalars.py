@@ -279,19 +279,51 @@ def index(mode: TraceMode, x: Any, /) -> Any:
 
 @standin(math.hypot, NUMPY_TABLE)
 def hypot(mode: TraceMode, *coordinates: Any) -> Any:
-    """Scaled by the greatest coordinate, so that nothing overflows on the way."""
+    """The nearest float, as Python's is but for the rarest ties: the squares are summed in twice the precision.
+
+    All are scaled by the power of two of the greatest, so that nothing overflows on the way. An infinity wins over NaN.
+    """
+    if not coordinates:
+        return 0.0
     values = [_op(mode, "abs", as_float(mode, x)) for x in coordinates]
-    top = values[0]
+    top, infinite = values[0], _op(mode, "isinf", values[0])
     for v in values[1:]:
         top = _op(mode, "maximum", top, v)
-    scale = _scalar_where(
-        mode, _op(mode, "logical_and", _op(mode, "gt", top, 0.0), _op(mode, "isfinite", top)), top, 1.0
-    )
-    total: Any = 0.0
-    for v in values:
-        total = _op(mode, "add", total, _op(mode, "square", _op(mode, "div", v, scale)))
-    result = _op(mode, "mul", scale, _op(mode, "sqrt", total))
-    return wrap(mode, as_python(mode, _scalar_where(mode, _op(mode, "isinf", top), math.inf, result)))
+        infinite = _op(mode, "logical_or", infinite, _op(mode, "isinf", v))
+    if len(values) == 1:
+        return wrap(mode, as_python(mode, top))
+    exponent = _op(mode, "frexp_exponent", top)
+    scaled = [as_python(mode, _op(mode, "ldexp", v, _op(mode, "neg", exponent))) for v in values]
+    high, low = _exact_square(mode, scaled[0])
+    for v in scaled[1:]:
+        square, rest = _exact_square(mode, v)
+        total = _op(mode, "add", high, square)
+        part = _op(mode, "sub", total, high)  # Knuth's sum: what the rounded one leaves
+        left = _op(mode, "add", _op(mode, "sub", high, _op(mode, "sub", total, part)), _op(mode, "sub", square, part))
+        high, low = total, _op(mode, "add", low, _op(mode, "add", rest, left))
+    root = _op(mode, "sqrt", high)
+    square, rest = _exact_square(mode, root)
+    left = _op(mode, "add", _op(mode, "sub", _op(mode, "sub", high, square), rest), low)
+    moves = _op(mode, "gt", root, 0.0)
+    step = _op(mode, "div", left, _scalar_where(mode, moves, _op(mode, "mul", root, 2.0), 1.0))  # Newton's
+    root = _scalar_where(mode, moves, _op(mode, "add", root, step), root)
+    result = as_python(mode, _op(mode, "ldexp", root, exponent))
+    found = _scalar_where(mode, infinite, math.inf, result)
+    return wrap(mode, as_python(mode, found))
+
+
+def _exact_square(mode: TraceMode, x: Value) -> tuple[Value, Value]:
+    """x * x, rounded, and what that leaves, for |x| <= 2.
+
+    Source: T. J. Dekker, "A Floating-Point Technique for Extending the Available Precision", 1971.
+    """
+    wide = _op(mode, "mul", x, 134217729.0)
+    high = _op(mode, "sub", wide, _op(mode, "sub", wide, x))
+    low = _op(mode, "sub", x, high)
+    square = _op(mode, "mul", x, x)
+    twice = _op(mode, "mul", _op(mode, "mul", high, low), 2.0)
+    rest = _op(mode, "add", _op(mode, "sub", _op(mode, "mul", high, high), square), twice)
+    return square, _op(mode, "add", rest, _op(mode, "mul", low, low))
 
 
 def _scalar_where(mode: TraceMode, c: Value, a: Any, b: Any) -> Value:

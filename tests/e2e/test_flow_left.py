@@ -3,8 +3,11 @@
 PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions too.
 """
 
-# ruff: noqa: B905, UP031
+# ruff: noqa: B905, DTZ001, ICN001, UP031
 
+import datetime
+import json
+import struct
 import warnings
 from collections import Counter, deque
 
@@ -41,6 +44,18 @@ def counts_of_a_list(a):
 @cases.add((X,), (Y,), reruns=(0, 1))
 def a_report(x):
     return f"mean={x.mean():.2f} n={len(x)}", "%.3f" % x.max()
+
+
+@cases.add((X,), (Y,), reruns=(0, 1))
+def functions_of_the_library(x):
+    text = json.dumps({"first": float(x[0]), "all": x.tolist()})
+    return text, struct.pack("d", x[0]), datetime.timedelta(seconds=float(x[1])), slice(int(x[0]), 9)
+
+
+@cases.add((X, datetime.date(2021, 3, 4)), (Y, datetime.datetime(2022, 1, 1, 5)))
+def dates(x, day):
+    later = day + datetime.timedelta(days=2)
+    return x * later.day, later.isoformat(), (later - day).total_seconds(), day.strftime("%Y") + str(day.weekday())
 
 
 @cases.add((X,), (Y,), reruns=(0, 1))

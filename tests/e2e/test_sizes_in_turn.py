@@ -160,6 +160,14 @@ def loops_over_one_element_or_none(x, q):
     return y
 
 
+@case(lambda r, n, m, k: (r.integers(-4, 9, n), r.integers(-4, 9, m)))
+def calls_back_on_what_turns_leave(x, y):
+    found = np.zeros(len(x))
+    for i in range(len(x)):
+        found[i] = np.unique(x[i:]).sum() + np.convolve(x[i:], y[:1])[0] if len(y) else np.lexsort((x[i:],))[0]
+    return found
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("program", "make"), _CASES, ids=[f.__name__ for f, _ in _CASES])
 def test_sizes_in_turn(program: Callable[..., Any], make: Callable[..., tuple[Any, ...]]) -> None:

@@ -8,12 +8,14 @@ written into the place drawn last, `<axis>` an axis of the expression drawn last
 from __future__ import annotations
 
 #: Features that some parts of the package may lack; `python -m tests.fuzz.run --with name,name` adds them.
-FEATURES = ("complex", "float16", "swapped", "zero_sums", "where_sums", "exits")
+FEATURES = ("complex", "float16", "swapped", "zero_sums", "where_sums", "exits", "products")
 #: Those drawn unless told otherwise.
 DEFAULT_FEATURES: frozenset[str] = frozenset({"complex", "float16", "swapped", "zero_sums"})
 
 #: Programs of smaller seeds are drawn without "exits", so that seeds on record stay what they were.
 EXITS_FROM = 820_000
+#: Likewise complex products written over reversed arrays ("products").
+PRODUCTS_FROM = 1_200_000
 
 Alternatives = tuple[tuple[float, str], ...]
 

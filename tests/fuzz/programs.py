@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.accidents import WATCHERS, Refused, check_in_place, check_product, check_target, watched
+from tests.fuzz.accidents import Refused, check_in_place, check_product, check_target, watched, watchers
 from tests.fuzz.arguments import FLOATS, INTEGERS, LAYOUTS, SIZE_NAMES, SIZES, Argument, Sizes, fits, make_arguments
-from tests.fuzz.grammar import DEFAULT_FEATURES, EXITS_FROM, GRAMMAR, HELPERS, MORE
+from tests.fuzz.grammar import DEFAULT_FEATURES, EXITS_FROM, GRAMMAR, HELPERS, MORE, PRODUCTS_FROM
 
 #: No expression or statement may make an array greater than this.
 _LARGEST = 2_500
@@ -120,13 +120,14 @@ def _overlap_guard(function: Any) -> Any:
     return guarded
 
 
-def _product_guard(function: Any) -> Any:
+def _product_guard(function: Any, features: frozenset[str]) -> Any:
     """Of `multiply`, `square` and `outer`; their methods are NumPy's."""
 
     class Guarded:
         def __call__(self, *operands: Any, out: Any = None, **kwargs: Any) -> Any:
             if out is not None:
-                check_target(out)
+                if "products" not in features:
+                    check_target(out)
                 kwargs["out"] = out
             made = function(*operands, **kwargs)
             check_product(made, *operands)
@@ -163,7 +164,7 @@ class _Checked:
         if name == "place":
             return _overlap_guard(found)
         if name in ("multiply", "square", "power", "outer"):
-            return _product_guard(found)
+            return _product_guard(found, self.features)
         if name in ("sum", "max"):
             return _into_guard(found)
         if name == "negative":
@@ -180,7 +181,7 @@ class Generator:
         self.features = features
         self.locals = 0
         self.env: dict[str, Any] = {}
-        self.space: dict[str, Any] = {"np": _Checked(features), "watchers": WATCHERS}
+        self.space: dict[str, Any] = {"np": _Checked(features), "watchers": watchers(features)}
         exec(watched(HELPERS), self.space)
         self.depth = 2
         self.depth_of_blocks = 0
@@ -602,7 +603,7 @@ class Generator:
 
     def is_refused(self, program: Fuzzed, call: int) -> bool:
         """Whether a call meets what is not drawn; the first call did not when the program was drawn."""
-        space = {"np": self.space["np"], "watchers": WATCHERS}
+        space = {"np": self.space["np"], "watchers": self.space["watchers"]}
         exec(watched(program.source), space)
         try:
             with np.errstate(all="ignore"):
@@ -659,6 +660,8 @@ def draw(seed: int, features: frozenset[str] = DEFAULT_FEATURES) -> Fuzzed:
     """The program of a seed."""
     if seed >= EXITS_FROM:
         features |= {"exits"}
+    if seed >= PRODUCTS_FROM:
+        features |= {"products"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Generator(seed, features).program()

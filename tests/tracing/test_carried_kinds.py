@@ -179,11 +179,46 @@ def refused_by_sequences(x, k):
     return u, v
 
 
+def looked_at_and_bound_anew(x, k):
+    u = np.float32(2)
+    for _ in range(len(x) - 1):
+        u = isinstance(u, int)
+    return u
+
+
+def settled_by_a_test_of_a_while(x, k):
+    u, v, c = (0, 1.5), np.zeros(()), 0
+    while c < len(x) and x[c] < 2:
+        u = min(False, x[-1])
+        v = u or 2
+        c += 1
+    return u, v
+
+
+def complex_behind_a_turn(x, k):
+    u = 0.0
+    for _ in range(k):
+        if u != 0:
+            u = min(u, k)
+        u = u // 2
+        u = u + np.complex64(4.5)
+    return u
+
+
+def tuples_and_numbers_of_numpy(x, k):
+    t = (k, 1)
+    t += np.float32(1.5)
+    v = (0, 1) + np.float32(1.5)
+    v += k
+    return t, v, np.full(2, (k, 1.5)), np.float32(2) - (k, 3), (k, 1) == np.int8(1)
+
+
 PROGRAMS = [
     seen_by_a_reduction, seen_by_numpy, seen_by_its_class, seen_by_an_index, added_to_another_name, handed_on,
     items_of_a_tuple, class_behind_an_inner_loop, divided_behind_an_inner_loop, dtypes_by_path, reduced_in_each_turn,
     the_greatest, one_of_several, compared_beside_float32, several_types_in_any, refused_behind_what_decides,
-    several_types_unbound, sequences_and_numbers, refused_by_sequences,
+    several_types_unbound, sequences_and_numbers, refused_by_sequences, looked_at_and_bound_anew,
+    settled_by_a_test_of_a_while, complex_behind_a_turn, tuples_and_numbers_of_numpy,
 ]  # fmt: skip
 
 

@@ -580,3 +580,34 @@ def test_sizes_as_keys_are_ints_behind_the_trace() -> None:
         _SEEN.clear()
         seen.append([_kinds((f(x), _TABLE, _SEEN)) for x in (np.arange(5.0), np.arange(5.0), np.arange(7.0))])
     assert seen[0] == seen[1]
+
+
+class _Vector:
+    def __init__(self, a):
+        self.a = np.asarray(a)
+
+    def __add__(self, other):
+        return _Vector(self.a + (other.a if isinstance(other, _Vector) else other))
+
+    __radd__ = __add__
+
+    def __array__(self, dtype=None, copy=None):
+        return self.a
+
+
+_LIVE = _Vector(np.arange(4.0))
+
+
+def _objects_as_arrays(x):
+    v = _Vector(x)
+    return np.sin(v), np.asarray(_LIVE) + 1, np.concatenate([_LIVE, v]), sum([v, _LIVE, 1]).a, np.dot(_LIVE, x)
+
+
+def test_objects_that_are_arrays_to_numpy() -> None:
+    """What `__array__` reads is read at each call, and `sum` adds by the class's own operator."""
+    f = jg.jit(_objects_as_arrays, numerics="numpy")
+    for k in range(3):
+        _LIVE.a = np.arange(4.0) * (k + 1)
+        for found, expected in zip(f(np.ones(4)), _objects_as_arrays(np.ones(4)), strict=True):
+            np.testing.assert_array_equal(found, expected, strict=True)
+    assert f.cache_info().entries == 1

@@ -1003,3 +1003,43 @@ def test_a_turn_finds_bound_what_the_turn_before_left(f):
 def test_the_first_turn_binds_and_the_others_ask_nothing():
     body = next(op for op in Jit(_first_turn).trace(V).graph.walk() if op.name == "for").regions[0]
     assert "check" not in [op.name for op in body.ops()]
+
+
+def test_a_loop_of_perhaps_no_turn_behind_a_branch_of_two_types():
+    """Without a turn a name is what the branch left: it has a value, though no one type."""
+
+    def f(x, k):
+        a = x[:-1]
+        b = x * 2
+        if k > 1:
+            a = x
+        for _ in range(k):
+            a = b
+        return a + 1
+
+    def g(x, k):
+        a = None
+        if x[0] > 2:
+            a = x
+        x[1] = 3.0
+        for i in range(k):
+            a = x[i:]
+        return a
+
+    def h(x, k):
+        a = None
+        if x[0] > 2:
+            a = x
+        i = 0
+        while i < k:
+            a = x * i
+            i += 1
+        return a
+
+    for fn in (f, g, h):
+        jitted = Jit(fn)
+        for numbers in ([0.0, 1, 2], [3.0, 1, 2, 3]):
+            for k in (3, 0, 1, 2):
+                x, y = np.array(numbers), np.array(numbers)
+                np.testing.assert_equal(jitted(y, k), fn(x, k))
+                np.testing.assert_array_equal(y, x)

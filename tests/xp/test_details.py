@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -427,10 +428,25 @@ def test_dtypes_of_linspace(dtype: str) -> None:
     def f(x: Any, n: int) -> Any:
         python = x[0].item()
         ends = [(x[0], x[1]), (x[0], 2.5), (1, x[1]), (python, python), (python, np.float32(9)), (np.int8(3), x[0])]
-        return [np.linspace(a, b, n, **how) for a, b in ends for how in ({}, {"endpoint": False}, {"dtype": np.float32})]
+        return [
+            np.linspace(a, b, n, **how) for a, b in ends for how in ({}, {"endpoint": False}, {"dtype": np.float32})
+        ]
 
     x = np.array([1, 3]).astype(dtype)
     with np.errstate(all="ignore"):
         for n in (5, 70):
             for found, expected in zip(jg.jit(f, numerics="numpy")(x, n), f(x, n), strict=True):
                 np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def test_hypot_is_pythons() -> None:
+    functions = [lambda a, b, c: math.hypot(a, b), lambda a, b, c: math.hypot(a, b, c), lambda a, b, c: math.hypot(a)]
+    rng = np.random.default_rng(4)
+    drawn = (rng.normal(size=(400, 3)) * 10.0 ** rng.integers(-200, 200, (400, 1))).tolist()
+    special = [0.0, -0.0, -2.5, math.inf, -math.inf, math.nan, 1.7e308, 5e-324, 3e-310, 2.0**-1022]
+    for function in functions:
+        jitted = jg.jit(function)
+        for a, b, c in [*drawn, *itertools.product(special, special, (0.0, 1.0))]:
+            wanted, found = function(a, b, c), jitted(a, b, c)
+            assert found == wanted or (math.isnan(found) and math.isnan(wanted)), (a, b, c)
+    assert jg.jit(lambda a: math.hypot())(1.0) == 0.0

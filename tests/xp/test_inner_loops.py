@@ -209,3 +209,34 @@ def test_a_slice_of_one_element_of_swapped_numbers() -> None:
             jitted,
             lambda seed=seed: (numbers((2, 4), ">c8", seed)[::-1, ::-1].T, numbers((4,), "c8", seed + 50)),
         )
+
+
+@pytest.mark.parametrize("name", ["tan", "log2", "arcsinh"])
+def test_functions_of_numpys_into_reversed_arrays(name: str) -> None:
+    function = getattr(np, name)
+
+    def itself(x: Any, y: Any) -> None:
+        function(x, out=x)
+
+    def another(x: Any, y: Any) -> None:
+        function(x, out=y)
+
+    for program in (itself, another):
+        jitted = jg.jit(program, numerics="numpy")
+        for size in (9, 129):
+            for step in (1, -1):
+                compare(
+                    program,
+                    jitted,
+                    lambda size=size, step=step: (
+                        np.abs(numbers((size,), "c8", 1))[::step],
+                        np.zeros(size, "f4")[::-1],
+                    ),
+                )
+
+
+def test_plus_of_swapped_numbers_is_native() -> None:
+    x = np.arange(6.0).astype(">f8").reshape(2, 3)
+    made = jg.jit(lambda x: +x)(x)
+    assert made.dtype == (+x).dtype == np.float64
+    np.testing.assert_array_equal(made, x)
