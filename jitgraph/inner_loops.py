@@ -105,7 +105,7 @@ def is_plain(
     """
     rule = RULES[name]
     turned = (dtype == C64 or name == "abs") and any(s.type.layout.negative for s in inputs)
-    if out is None and not turned and not all(_is_one(sizes, d) for s in inputs for d in s.type.shape):
+    if out is None and not turned and not _may_be_single(sizes, inputs, mask):
         return False  # only steps back keep fresh arrays of many elements from vectors
     if mask is None:
         inputs = _with_copies(sizes, inputs)
@@ -117,6 +117,18 @@ def is_plain(
         return rule(dtype, ["none"] * (len(inputs) + 1), False)
     answers = [rule(dtype, walk.paces(k), walk.crossed(k)) for k in range(len(walk.groups))]
     return answers[0] if len(set(answers)) == 1 else answers[walk.depth()]
+
+
+def _may_be_single(sizes: Sizes, inputs: Sequence[Side], mask: TensorType | None) -> bool:
+    """Whether a fresh result has one element, as far as that matters: not in one piece, unless it lies reversed."""
+    shapes = {s.type.shape for s in inputs if s.type.ndim}
+    dims = [d for shape in shapes for d in shape]
+    if any(sizes.builder.prove("==", d, 1) is False for d in dims):
+        return False
+    direct = mask is None and len(shapes) == 1 and not any(s.buffered and s.type.ndim > 1 for s in inputs)
+    if direct and any(d != 1 for d in dims):
+        return False
+    return all(_is_one(sizes, d) for d in dims)
 
 
 def _holds(sizes: Sizes, relation: str, a: DimLike, b: DimLike, otherwise: bool) -> bool:
@@ -231,7 +243,7 @@ class _Walk:
                     turned.append(k)
                     for sign in signs:
                         sign[k] = -sign[k]
-        #: The output is written to a copy, which lies in the order of the walk, and goes backwards where that was turned.
+        #: The output is a copy to be written back, in the order of the walk, backwards where that was turned.
         self.copied = out is not None and any(self._overlaps(s) for s in inputs)
         if self.copied and out is not None:
             given[len(inputs)] = Side(TensorType(out.type.dtype, tuple(shape), "array", dense_layout(walk)))

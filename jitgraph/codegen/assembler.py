@@ -356,7 +356,8 @@ class Assembler:
 
     def copysign(self, magnitude: V, sign: V) -> V:
         """`magnitude` with the sign of `sign`; by bits, as LLVM's copysign of a half asks a library for the rounding of
-        the double that a sign came from."""
+        the double that a sign came from.
+        """
         ty = {"half": "i16", "float": "i32", "double": "i64"}[magnitude.ty]
         x, y = self.bitcast(magnitude, ty), self.bitcast(sign, ty)
         smallest = self.like(-(2 ** (int(ty[1:]) - 1)), x)

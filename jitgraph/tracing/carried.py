@@ -551,7 +551,7 @@ class Region:
         if not (type(x) is Tensor and x.is_traced and x.type.kind == "array" and x._steps) or self._is_outer(x):
             return False
         known = self._inner().isdisjoint(sizes_of(x) | sizes_of(make(x._storage, ())))
-        return known and not x.type.layout.is_dense
+        return known and not x.type.layout.is_dense and not look(self.mode, x, self._is_outside).views
 
     def stays(self, x: Any) -> bool:
         """Whether it is the same view of an array from before the loop in each turn."""

@@ -705,7 +705,7 @@ class Outside:
         """An array that was made of static values while tracing.
 
         Raises:
-            Restart: it shares memory with another one, or was asked for in another turn or branch: traced from the start.
+            Restart: it shares memory with another one, or was met in another turn or branch: traced from the start.
         """
         known = self.arrays.get(id(array))
         if known is not None:

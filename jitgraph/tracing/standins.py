@@ -143,7 +143,8 @@ class Tracer(Operators):
             if result is not NotImplemented:
                 return result
             if standin.__class__ is not OwnStandin:
-                return standin(*args, **kwargs)
+                found = standin(*args, **kwargs)
+                return self.mode.lifted(found) if self.mode.lifts and type(found) is np.ndarray else found
             self.outside.reads.standin(f)
             return standin.body(self, *args, **kwargs)
         kind: Any = type(f)

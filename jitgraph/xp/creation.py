@@ -134,9 +134,8 @@ def ndarray(
 
 
 def _filling(value: Any) -> Any:
-    """What fills an array: a list or tuple with Tensors as an array."""
-    listed = type(value) in (list, tuple) and any(type(x) is Tensor for x in value)
-    return array(value) if listed else value
+    """What fills an array: a list or tuple as an array."""
+    return array(value) if type(value) in (list, tuple) else value
 
 
 @numpy_function(np.full, creates=True)

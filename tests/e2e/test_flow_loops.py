@@ -879,7 +879,7 @@ def logistic(n, x):
     return hist, x
 
 
-@cases.add((X, 3), (X, 0), reruns=(1,))
+@cases.add((X, 3), (X, 0))
 def accumulate_in_tuple_swap(x, n):
     lo, hi = math.inf, -math.inf
     for i in range(n):

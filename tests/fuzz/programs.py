@@ -598,7 +598,11 @@ class Generator:
                 lines += text.split("\n")  # an error to compare
                 break
         made = Fuzzed(self.seed, arguments, lines, calls, self.returned())
-        made.calls = [sizes for k, sizes in enumerate(calls) if k < 2 or not self.is_refused(made, k)]
+        made.calls = calls[:1]
+        for sizes in calls[1:]:  # the data of a call depend on its number
+            made.calls.append(sizes)
+            if self.is_refused(made, len(made.calls) - 1):
+                made.calls.pop()
         return made
 
     def is_refused(self, program: Fuzzed, call: int) -> bool:

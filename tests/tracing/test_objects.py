@@ -10,6 +10,7 @@ import pytest
 
 import jitgraph as jg
 from jitgraph.config import config
+from jitgraph.errors import TraceError
 from jitgraph.ir.printer import print_graph
 from jitgraph.ir.rewrite import constant_of
 from tests.fuzz.compare import difference, run
@@ -443,6 +444,25 @@ def _unbound_and_of_several_types(x):
     return v, w, u
 
 
+def _a_slice_up_to_a_number_of_the_run(x):
+    a = x[: x[0]]
+    c = x + 1
+    for i in range(len(x)):
+        if x[i] > 1:
+            a = c
+    return a, c
+
+
+def _a_view_with_gaps_of_one_of_two(x):
+    y = x + 1
+    for i in range(len(x)):
+        b = x
+        if x[i] > 0:
+            b = y
+        b = b[::2]
+    return b[1:], b, y
+
+
 _DATA = [
     (0, 0, 0, 0),
     (1, 0, 0, 0),
@@ -471,7 +491,16 @@ def test_objects_and_memory(f: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize(
     "f",
-    [_three_ways, _row_of_a_turn, _new_arrays, _views_with_gaps_of_a_turn, _is_in_turns, _more_options_in_later_turns],
+    [
+        _three_ways,
+        _row_of_a_turn,
+        _new_arrays,
+        _views_with_gaps_of_a_turn,
+        _is_in_turns,
+        _more_options_in_later_turns,
+        _a_slice_up_to_a_number_of_the_run,
+        _a_view_with_gaps_of_one_of_two,
+    ],
 )
 def test_machine_code(f: Callable[..., Any]) -> None:
     jitted = jg.jit(f)
@@ -479,6 +508,38 @@ def test_machine_code(f: Callable[..., Any]) -> None:
         x = np.array(numbers, np.int64)
         expected, found = run(f, [x.copy()]), run(jitted, [x.copy()])
         assert difference([x], expected, found, free_zero=False) == ""
+
+
+def _first_of(p, q):
+    return p if p[0] > q[0] else q[1:]
+
+
+def test_a_write_by_a_name_of_two_views_says_what_it_is() -> None:
+    def f(x, k):
+        a = x[:k]
+        c = a[1:k]
+        for _ in range(len(x)):
+            a = _first_of(x, c)
+        a[:k] += a[:3]
+        return a
+
+    with pytest.raises(TraceError, match="a write to an array that may be one of two"):
+        Jit(f)(np.arange(6.0), 2)
+
+
+def test_a_loop_without_turns_may_write_to_what_is_read_only() -> None:
+    def f(x, k):
+        for i in range(k):
+            x[i] = 1.0
+        return x
+
+    x = np.zeros(3)
+    x.flags.writeable = False
+    jitted = jg.jit(f)
+    assert jitted(x, 0) is x
+    with pytest.raises(ValueError, match="read-only"):
+        jitted(x, 2)
+    assert Jit(f).trace(x, 0).writes == ()
 
 
 def test_one_object_by_number() -> None:

@@ -41,7 +41,7 @@ def concrete(attr):
 
 
 UNARY = {
-    "neg": (-2, 2), "abs": (0.2, 2), "square": (-2, 2), "reciprocal": (0.5, 2), "sqrt": (0.5, 2), "exp": (-2, 2),
+    "neg": (-2, 2), "abs": (0.2, 2), "plain_abs": (0.2, 2), "square": (-2, 2), "reciprocal": (0.5, 2), "sqrt": (0.5, 2), "exp": (-2, 2),
     "exp2": (-2, 2), "expm1": (-2, 2), "log": (0.5, 3), "log2": (0.5, 3), "log10": (0.5, 3), "log1p": (-0.5, 3),
     "sin": (-3, 3), "cos": (-3, 3), "tan": (-1, 1), "sinh": (-2, 2), "cosh": (-2, 2), "tanh": (-2, 2),
     "arcsin": (-0.8, 0.8), "arccos": (-0.8, 0.8), "arctan": (-2, 2), "sigmoid": (-3, 3),
@@ -49,8 +49,8 @@ UNARY = {
     "radians": (-2, 2), "degrees": (-2, 2), "fabs": (0.2, 2), "frexp_mantissa": (0.55, 0.9), "modf_fraction": (0.1, 0.9),
 }  # fmt: skip
 BINARY = {
-    "add": (-2, 2), "sub": (-2, 2), "mul": (-2, 2), "div": (0.5, 2), "pow": (0.5, 2), "minimum": (-2, 2),
-    "maximum": (-2, 2), "fmin": (-2, 2), "fmax": (-2, 2), "copysign": (0.3, 2), "arctan2": (0.3, 2),
+    "add": (-2, 2), "sub": (-2, 2), "mul": (-2, 2), "plain_mul": (-2, 2), "div": (0.5, 2), "pow": (0.5, 2),
+    "minimum": (-2, 2), "maximum": (-2, 2), "fmin": (-2, 2), "fmax": (-2, 2), "copysign": (0.3, 2), "arctan2": (0.3, 2),
     "mod": (0.5, 2), "fmod": (0.5, 2), "hypot": (0.3, 2), "float_power": (0.5, 2), "logaddexp": (-2, 2),
     "logaddexp2": (-2, 2), "heaviside": (0.5, 2), "nextafter": (-2, 2),
 }  # fmt: skip

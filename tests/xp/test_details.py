@@ -421,6 +421,7 @@ def test_diagonals_of_too_few_axes() -> None:
         assert isinstance(found.value, IndexError) == isinstance(wanted.value, IndexError)
 
 
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i8", "i1", "c8"])
 def test_dtypes_of_linspace(dtype: str) -> None:
     """The common dtype of the ends, in which Python's numbers are weak."""

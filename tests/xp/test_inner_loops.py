@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import jitgraph as jg
+from jitgraph.ir.printer import print_graph
+from tests.xp.harness import trace
 
 Shape = tuple[int, ...]
 Make = Callable[[Shape], Any]
@@ -240,3 +242,28 @@ def test_plus_of_swapped_numbers_is_native() -> None:
     made = jg.jit(lambda x: +x)(x)
     assert made.dtype == (+x).dtype == np.float64
     np.testing.assert_array_equal(made, x)
+
+
+def test_ordinary_products_ask_for_nothing() -> None:
+    def program(x: Any, y: Any) -> Any:
+        x *= y
+        y[1:] = x[1:] * y[:-1] + x[1:, ::-1]
+        return x * y + abs(x) * x.sum() + x**2
+
+    for dtype in ("c8", "c16"):
+        traced = trace(program, numbers((3, 4), dtype, 1), numbers((3, 4), dtype, 2))
+        text = print_graph(traced.graph)
+        assert "plain_" not in text
+        assert {str(g) for g in traced.graph.guards if g.relation != "=="} <= {"n0_0 >= 1", "n1_0 >= 1"}  # slices
+
+
+def test_what_a_guard_lets_through() -> None:
+    """How many rows there are decides whether NumPy's iterator fills its buffer with rows that lie backwards."""
+
+    def program(x: Any, y: Any) -> Any:
+        return x[:, ::-1] * y
+
+    few, many = (trace(program, numbers((n, 4), "c8", 1), laid_out("part", (n, 4), "c8", 2)) for n in (2, 5))
+    assert "plain_mul" in print_graph(few.graph)
+    assert "plain_mul" not in print_graph(many.graph)
+    assert any(g.relation in (">=", "<") for g in many.graph.guards)

@@ -172,7 +172,7 @@ def test_a_scalar_is_no_output(number: int, scalar: str) -> None:
     x, items = np.ones((2, 2)), np.ones(2)
     with pytest.raises(TypeError):
         program(x, items)
-    with pytest.raises(TypeError, match="array|Array"):
+    with pytest.raises(TypeError, match=r"array|Array"):
         jg.jit(program)(x, items)
 
 
