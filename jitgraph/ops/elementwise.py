@@ -156,7 +156,7 @@ def _plain_product(a: Any, b: Any) -> Any:
         return np.multiply(a, b)
     made.real = a.real * b.real - a.imag * b.imag
     made.imag = a.real * b.imag + a.imag * b.real
-    return made if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else made[()]
+    return made if made.ndim else made[()]
 
 
 binary(
