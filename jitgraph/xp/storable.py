@@ -145,22 +145,28 @@ def _check_at_run_time(mode: TraceMode, value: Tensor, dtype: np.dtype, refusal:
     check(inside, "OverflowError", text, v)
 
 
-def check_sequence(value: Any, ndim: int, scalar: bool, from_list: bool) -> None:
+def check_sequence(value: Any, dtype: np.dtype, ndim: int, scalar: bool, from_list: bool) -> None:
     """A sequence where a single element is written, or a list with more axes than what it is written to.
 
     Raises:
-        ValueError
+        ValueError: NumPy makes the element of the sequence.
+        TypeError: Python's `complex` or `int` makes it.
     """
     have = value.type.ndim if type(value) is Tensor else np.ndim(value)
-    if from_list and have > ndim:
-        if scalar:
-            raise errors.ShapeError("setting an array element with a sequence.")
+    if from_list and have > ndim and not scalar:
         raise errors.ShapeError(
             "setting an array element with a sequence. The requested array would exceed the maximum number of "
             f"dimension of {ndim}."
         )
-    if scalar and have and _refuses_arrays():
+    if scalar and have and (from_list or _refuses_arrays()):
+        if dtype.kind == "c":
+            raise errors.DTypeError("must be real number, not list" if from_list else _NO_SCALAR)
+        if dtype.kind in "iu" and from_list:
+            raise errors.DTypeError("int() argument must be a string, a bytes-like object or a real number, not 'list'")
         raise errors.ShapeError("setting an array element with a sequence.")
+
+
+_NO_SCALAR = "only 0-dimensional arrays can be converted to Python scalars"
 
 
 @functools.cache

@@ -91,7 +91,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     if not parsed.advanced:
         view = basic_view(mode, x, parsed.items)
         scalar = parsed.scalar and view.type.dtype.kind != "b"  # bools take the truth of an array of one element
-        check_sequence(value, view.type.ndim, scalar, from_list)
+        check_sequence(value, view.type.dtype, view.type.ndim, scalar, from_list)
         refuse_order(view, value)
         assign(view, value)
         return

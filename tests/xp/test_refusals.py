@@ -191,3 +191,20 @@ def test_an_output_that_is_a_scalar_on_one_path() -> None:
         assert type(expected) is type(found) and expected == found
     with pytest.raises(TypeError, match="return arrays must be of ArrayType"):
         compiled(np.ones(2))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c8", "i4", "u1"])
+@pytest.mark.parametrize("value", [np.ones((2, 3)), np.ones(1), np.ones(0), [1, 2]], ids=str)
+def test_a_sequence_is_no_element(dtype: str, value: Any) -> None:
+    def element(x: Any) -> None:
+        x[0] = value if isinstance(value, list) else value + 0
+
+    def fill(x: Any) -> None:
+        x.fill(value)
+
+    for program in (element, fill):
+        with pytest.raises((TypeError, ValueError)) as expected:
+            program(np.zeros(3, dtype))
+        with pytest.raises(expected.type) as found:
+            jg.jit(program)(np.zeros(3, dtype))
+        assert str(found.value).startswith(str(expected.value))
