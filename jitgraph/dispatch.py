@@ -247,6 +247,8 @@ class Dispatcher:
         """A call takes a way through data that no trace has, and there are enough: Python's; all are where most are."""
         hits = self.cache.hits + self.cache.other_hits()
         lost, before = self._lost.get(key, (0, hits))
+        if len(self._lost) > config.entries:  # of keys that are no longer called
+            self._lost.clear()
         self._lost[key] = (lost + 1, before)
         if not lost:
             place = next((place for item in ways if (place := item.assumes()) is not None), None)
