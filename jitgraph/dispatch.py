@@ -82,6 +82,7 @@ class Dispatcher:
             static_argnames=options.static_argnames,
             specialize=options.specialize or "",
             donate_argnames=options.donate_argnames,
+            exact=options.code.numerics == "numpy",
         )
         self._recall = Recall(fn, options)
         self._flat: dict[int, TreeDef] = {}

@@ -58,6 +58,10 @@ class TraceMode(Sizes):
     name = "trace"
     #: Whether arrays that NumPy makes of static values are traced from the start.
     lifts: bool = False
+    #: Whether Python's `math` has to give the C library's bits.
+    exact: bool = False
+    #: How a trace calls a function without an operator: (function, args, kwargs).
+    call_numpy: Callable[[Any, Any, Any], Any] | None = None
 
     def __init__(self, builder: Builder) -> None:
         super().__init__(builder)

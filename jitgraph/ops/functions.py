@@ -7,7 +7,7 @@ are NumPy's own. `domain` is where differential tests draw from, besides the spe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,11 +188,14 @@ def _sigmoid(x: Any) -> Any:
     return np.where(x < 0, e, 1) / (1 + e)
 
 
-def _erf(x: Any) -> Any:
-    """By `math.erf` in float64, rounded once."""
-    array = np.asarray(x)
-    values = np.array([math.erf(v) for v in array.ravel().tolist()], np.float64)
-    return values.reshape(array.shape).astype(array.dtype if array.dtype.kind == "f" else np.float64)[()]
+def _by_math(function: Callable[[float], float]) -> Callable[[Any], Any]:
+    def evaluate(x: Any) -> Any:
+        """By `math` in float64, rounded once."""
+        array = np.asarray(x)
+        values = np.array([function(v) for v in array.ravel().tolist()], np.float64)
+        return values.reshape(array.shape).astype(array.dtype if array.dtype.kind == "f" else np.float64)[()]
+
+    return evaluate
 
 
 def _relu_infer(types: Sequence[TensorType], attrs: Attrs) -> Signature:
@@ -220,10 +223,22 @@ unary(
     "The error function 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x.",
     low.call("erf"),
     infer=float_like("erf"),
-    evaluate=_erf,
+    evaluate=_by_math(math.erf),
     vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(b.exp(b.neg(b.square(x))), _TWO_OVER_ROOT_PI)),),
     numpy=(),
     domain=(-7.0, 7.0),
+    ulp=1.0,
+)
+unary(
+    "erfc",
+    np.exp,
+    "1 - erf(x), as exact where that is near 0.",
+    low.call("erfc"),
+    infer=float_like("erfc"),
+    evaluate=_by_math(math.erfc),
+    vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(b.exp(b.neg(b.square(x))), -_TWO_OVER_ROOT_PI)),),
+    numpy=(),
+    domain=(-7.0, 26.0),
     ulp=1.0,
 )
 unary(

@@ -171,6 +171,7 @@ class _Capture:
         self.mode.path = path
         self.mode.settled, self.mode.unrolled = decisions.settled, decisions.unrolled
         self.mode.lifts = decisions.lifts
+        self.mode.exact = options.exact
         limit = config.unroll_limit if options.unroll_limit is None else options.unroll_limit
         self.tracer = Tracer(self.mode, self.outside, limit)
         if decisions.objects:

@@ -114,8 +114,6 @@ class CaptureMode(TraceMode):
     """
 
     outside: Outside
-    #: How the trace calls a NumPy function without an operator: (function, args, kwargs).
-    call_numpy: Callable[[Any, Any, Any], Any] | None = None
 
     def __init__(self, builder: Builder) -> None:
         super().__init__(builder)

@@ -36,7 +36,15 @@ def _refuse(name: str, why: str) -> NoReturn:
     raise errors.ShapeError(f"{name}: {why}")
 
 
-@rule_for(math.gamma, math.lgamma, math.fsum, math.remainder, math.ulp, math.dist)
+#: Also what is an operator unless bits have to be the C library's.
+_MATH = (
+    "gamma", "lgamma", "fsum", "remainder", "ulp", "dist", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p",
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf",
+    "erfc", "cbrt", "pow",
+)  # fmt: skip
+
+
+@rule_for(*[getattr(math, name) for name in _MATH if hasattr(math, name)])
 def _math(*_args: Any) -> Any:
     return python_type("py_float")
 

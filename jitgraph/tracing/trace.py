@@ -43,6 +43,7 @@ class TraceOptions:
         unroll_limit: longest static `range` that is unrolled; None: `config.unroll_limit`.
         fast_math: flags for `graph.fast_math`.
         donate_argnames: parameters whose arrays results may be put in.
+        exact: Python's `math` gives the C library's bits.
     """
 
     static_argnames: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ class TraceOptions:
     unroll_limit: int | None = None
     fast_math: frozenset[str] = frozenset()
     donate_argnames: tuple[str, ...] = ()
+    exact: bool = False
 
 
 @dataclass(slots=True, eq=False)

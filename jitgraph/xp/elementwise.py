@@ -532,7 +532,7 @@ def _beyond_numpy(name: str) -> Callable[..., Any]:
     return function
 
 
-BEYOND = ("sigmoid", "relu", "erf")
+BEYOND = ("sigmoid", "relu", "erf", "erfc")
 for _name in BEYOND:
     if _name in _registered():
         _beyond_numpy(_name)

@@ -119,14 +119,25 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
         return deliver(_times_number(x, y), out)
-    if x.type.ndim <= 2 and y.type.ndim <= 2 and not _is_complex_outer(x, y):
-        made = _single(x, y) if _are_single(x, y) else product_of(*_for_blas(x, y), "dot")
+    if x.type.ndim <= 2 and y.type.ndim <= 2:
+        made = _dot_of_few(x, y, "dot")
         if type(out) is Tensor and out.type.dtype != made.type.dtype:
             raise errors.ShapeError(
                 "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
             )
         return made if deliver(made, out) is made or not made.type.shape else out
     return deliver(_dot_of_many(x, y, "dot"), out)
+
+
+def _dot_of_few(x: Tensor, y: Tensor, what: str) -> Tensor:
+    """`dot` of vectors and matrices: which of BLAS's functions NumPy asks decides the bits of complex numbers."""
+    if _is_complex_outer(x, y):
+        return _dot_of_many(x, y, what)
+    if _are_single(x, y):
+        return _single(x, y)
+    if np.result_type(x.type.dtype, y.type.dtype).kind == "c" and (_is_one(x) or _is_one(y)):
+        return _times_one(x, y, what)
+    return product_of(*_for_blas(x, y), what)
 
 
 def _dot_of_many(x: Tensor, y: Tensor, what: str) -> Tensor:
@@ -159,6 +170,21 @@ def _single(x: Tensor, y: Tensor) -> Tensor:
     made: Tensor = apply(R("mul"), a, b)
     ndim = x.type.ndim + y.type.ndim - 2
     return reshape_to(array_tensor(made), (1,) * ndim) if ndim else made
+
+
+def _is_one(x: Tensor) -> bool:
+    return all(d == 1 for d in x.type.shape)
+
+
+def _times_one(x: Tensor, y: Tensor, what: str) -> Tensor:
+    """`dot` of a vector or matrix of one element with a row or column: NumPy asks BLAS for a product with a number."""
+    one, array = (x, y) if _is_one(x) else (y, x)
+    inner_x, inner_y = x.type.shape[-1], y.type.shape[0]
+    if inner_x != inner_y:
+        _matched(x._storage.mode, x, y, inner_x, inner_y, what)
+    made = _times_number(array, as_kind(reshape_to(one, ()), "np_scalar"))
+    shape = (*x.type.shape[:-1], *y.type.shape[1:])
+    return reshape_to(made, shape)
 
 
 def _times_number(x: Tensor, y: Tensor) -> Tensor:
@@ -197,7 +223,7 @@ def _contract(a: Tensor, b: Tensor, count: int) -> Tensor:
     rows, columns = left[: len(left) - count], right[count:]
     flat_a = reshape_to(a, (product(rows), product(left[len(rows) :])))
     flat_b = reshape_to(b, (product(right[:count]), product(columns)))
-    made = product_of(*_for_blas(flat_a, flat_b), "dot")
+    made = _dot_of_few(flat_a, flat_b, "dot")
     return reshape_to(made, (*rows, *columns)) if rows or columns else _scalar(reshape_to(made, ()))
 
 
@@ -212,14 +238,10 @@ def inner(a: Any, b: Any, /) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
         return _times_number(x, y)
-    if x.type.ndim <= 2 and y.type.ndim <= 2 and _are_single(x, y):
-        return _single(x, y)
-    if x.type.ndim == y.type.ndim == 1:
-        return product_of(*_for_blas(x, y), "inner")
     if x.type.ndim > 2 or y.type.ndim > 2:
         ndim = y.type.ndim
         return _dot_of_many(x, transpose(y, [*range(ndim - 2), ndim - 1, ndim - 2]) if ndim > 1 else y, "inner")
-    return _contract(x, moveaxis(y, -1, 0), 1)
+    return _dot_of_few(x, transpose(y), "inner")
 
 
 @numpy_function(np.vdot)

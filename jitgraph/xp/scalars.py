@@ -89,6 +89,12 @@ _INT_OF_NAN = _python_message(lambda: int(math.nan))
 _INT_OF_INF = _python_message(lambda: int(math.inf))
 
 
+def _by_libm(mode: TraceMode, function: Any, *args: Any) -> Any:
+    """A call back of a function of `math`: the C library's bits, and Python's errors."""
+    assert mode.call_numpy is not None
+    return mode.call_numpy(function, args, {})
+
+
 def _math(
     name: str,
     record: str,
@@ -97,9 +103,13 @@ def _math(
     overflows: bool = False,
 ) -> None:
     """`math.<name>` of one argument: `bad(x)` raises ValueError, a result that overflows OverflowError."""
+    original = getattr(math, name)
+    bounded = R(record).ulp > 0
 
-    @standin(getattr(math, name), NUMPY_TABLE)
+    @standin(original, NUMPY_TABLE)
     def function(mode: TraceMode, x: Any, /) -> Any:
+        if bounded and mode.exact:
+            return _by_libm(mode, original, x)
         value = as_float(mode, x)
         if bad is not None:
             _unless(mode, bad(mode, value), "ValueError", message)
@@ -148,6 +158,7 @@ _math("acosh", "arccosh", _below(1.0))
 _math("atanh", "arctanh", _not_inside_one)
 _math("fabs", "abs")
 _math("erf", "erf")
+_math("erfc", "erfc")
 _math("isnan", "isnan")
 _math("isinf", "isinf")
 _math("isfinite", "isfinite")
@@ -159,17 +170,14 @@ if hasattr(math, "exp2"):
 
 @standin(math.log, NUMPY_TABLE)
 def log(mode: TraceMode, x: Any, /, base: Any = None) -> Any:
+    if mode.exact:
+        return _by_libm(mode, math.log, x, *(() if base is None else (base,)))
     value = as_float(mode, x)
     _unless(mode, _op(mode, "le", value, 0.0), "ValueError", _LOG_DOMAIN)
     result = wrap(mode, as_python(mode, _op(mode, "log", value)))
     if base is None:
         return result
     return binary("truediv", result, log(base) if type(base) is Tensor else math.log(base))
-
-
-@standin(math.erfc, NUMPY_TABLE)
-def erfc(mode: TraceMode, x: Any, /) -> Any:
-    return wrap(mode, _op(mode, "sub", 1.0, _op(mode, "erf", as_float(mode, x))))
 
 
 @standin(math.degrees, NUMPY_TABLE)
@@ -184,6 +192,8 @@ def radians(mode: TraceMode, x: Any, /) -> Any:
 
 @standin(math.atan2, NUMPY_TABLE)
 def atan2(mode: TraceMode, y: Any, x: Any, /) -> Any:
+    if mode.exact:
+        return _by_libm(mode, math.atan2, y, x)
     return wrap(mode, as_python(mode, _op(mode, "arctan2", as_float(mode, y), as_float(mode, x))))
 
 
@@ -203,6 +213,8 @@ def fmod(mode: TraceMode, x: Any, y: Any, /) -> Any:
 
 @standin(math.pow, NUMPY_TABLE)
 def math_pow(mode: TraceMode, x: Any, y: Any, /) -> Any:
+    if mode.exact:
+        return _by_libm(mode, math.pow, x, y)
     a, b = as_float(mode, x), as_float(mode, y)
     fraction = _op(mode, "ne", b, _op(mode, "floor", b))
     complex_ = _op(mode, "logical_and", _op(mode, "lt", a, 0.0), fraction)

@@ -35,7 +35,7 @@ LOWERED = [d for d in ELEMENTWISE if d.lower is not None and d.name not in ("rea
 ZERO_SIGN_FREE = ("maximum", "minimum", "fmax", "fmin", "clip", "relu", "reduce_max", "reduce_min")
 #: isnat takes no number; NumPy takes another loop of ldexp for bools than for the float16 they become.
 UNSTEADY = ("isnat", "ldexp")
-OWN = ("sigmoid", "relu", "erf", "add_overflows", "sub_overflows", "mul_overflows")
+OWN = ("sigmoid", "relu", "erf", "erfc", "add_overflows", "sub_overflows", "mul_overflows")
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -45,7 +45,7 @@ UNARY = {
     "exp2": (-2, 2), "expm1": (-2, 2), "log": (0.5, 3), "log2": (0.5, 3), "log10": (0.5, 3), "log1p": (-0.5, 3),
     "sin": (-3, 3), "cos": (-3, 3), "tan": (-1, 1), "sinh": (-2, 2), "cosh": (-2, 2), "tanh": (-2, 2),
     "arcsin": (-0.8, 0.8), "arccos": (-0.8, 0.8), "arctan": (-2, 2), "sigmoid": (-3, 3),
-    "relu": (0.1, 2), "erf": (-2, 2), "cbrt": (0.3, 2), "arcsinh": (-2, 2), "arccosh": (1.2, 3), "arctanh": (-0.8, 0.8),
+    "relu": (0.1, 2), "erf": (-2, 2), "erfc": (-2, 2), "cbrt": (0.3, 2), "arcsinh": (-2, 2), "arccosh": (1.2, 3), "arctanh": (-0.8, 0.8),
     "radians": (-2, 2), "degrees": (-2, 2), "fabs": (0.2, 2), "frexp_mantissa": (0.55, 0.9), "modf_fraction": (0.1, 0.9),
 }  # fmt: skip
 BINARY = {

@@ -76,3 +76,32 @@ def test_contractions_are_matrix_products_with_gradients() -> None:
     assert "host_call" not in names
     gradient = jg.grad(lambda x, y: np.einsum("ij,jk->ik", x, y).sum())(a, b)
     np.testing.assert_allclose(gradient, np.ones((3, 5)) @ b.T, rtol=1e-13)
+
+
+ONES = [
+    ((1,), (1, 8)),
+    ((1, 1), (1, 8)),
+    ((8, 1), (1,)),
+    ((8, 1), (1, 1)),
+    ((1,), (1,)),
+    ((3, 1), (1, 4)),
+    ((4,), (4, 1)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16", "f4"])
+@pytest.mark.parametrize(("left", "right"), ONES)
+def test_products_with_one_element_are_blas_products_with_a_number(left: Any, right: Any, dtype: str) -> None:
+    rng = np.random.default_rng(5)
+
+    def program(x: Any, y: Any) -> Any:
+        return np.dot(x, y), np.inner(x, y.T if y.ndim > 1 else y), np.tensordot(x, y, 1), np.tensordot(x, y, 0)
+
+    compiled = jg.jit(program)
+    for _ in range(5):
+        x, y = ((rng.normal(size=s) + (1j * rng.normal(size=s) if dtype[0] == "c" else 0)) for s in (left, right))
+        x, y = x.astype(dtype), y.astype(dtype)
+        for found, expected in zip(compiled(x, y), program(x, y), strict=True):
+            assert type(found) is type(expected)
+            assert found.shape == expected.shape
+            assert found.tobytes() == expected.tobytes()

@@ -451,3 +451,21 @@ def test_hypot_is_pythons() -> None:
             wanted, found = function(a, b, c), jitted(a, b, c)
             assert found == wanted or (math.isnan(found) and math.isnan(wanted)), (a, b, c)
     assert jg.jit(lambda a: math.hypot())(1.0) == 0.0
+
+
+def _math_functions(x: Any, y: Any) -> Any:
+    return (
+        math.exp(x), math.log(x), math.log(x, y), math.sin(x), math.cosh(x), math.tanh(x), math.cbrt(x), math.erf(x),
+        math.erfc(x), math.pow(x, y), math.atan2(x, y), math.log1p(x),
+    )  # fmt: skip
+
+
+def test_math_is_the_c_librarys_under_exact_numerics() -> None:
+    exact, quick = jg.jit(_math_functions, numerics="numpy"), jg.jit(_math_functions)
+    for x, y in np.random.default_rng(4).uniform(0.1, 6, (100, 2)).tolist():
+        assert exact(x, y) == _math_functions(x, y)
+        np.testing.assert_allclose(quick(x, y), _math_functions(x, y), rtol=5e-16)
+    assert np.isclose(jg.jit(lambda v: math.erfc(v))(20.0), math.erfc(20.0), rtol=1e-15, atol=0)
+    for text, x in (("math domain error", -1.0), ("math range error", 1000.0)):
+        with pytest.raises((ValueError, OverflowError), match=text):
+            exact(x, 1.0)
