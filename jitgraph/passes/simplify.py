@@ -61,7 +61,12 @@ def _fill(op: Op, b: Builder, value: Any) -> Value:
 
 def _emit(b: Builder, name: str, op: Op, *operands: Value, t: TensorType | None = None, **attrs: Any) -> Value:
     """An op with the result type of `op`, its operands cast already."""
-    return b.emit(REGISTRY[name], operands, (t or op.result.type,), attrs).result
+    t = t or op.result.type
+    if not t.is_python and operands and all(x.type.is_python for x in operands):  # NumPy's operand is no longer one
+        first = operands[0]
+        alike = TensorType(first.type.dtype, (), t.kind)
+        operands = (b.emit(REGISTRY["as_kind"], (first,), (alike,), {"kind": t.kind}).result, *operands[1:])
+    return b.emit(REGISTRY[name], operands, (t,), attrs).result
 
 
 # Neutral elements.

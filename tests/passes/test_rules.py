@@ -496,3 +496,14 @@ def test_a_write_of_a_whole_looks_at_few_versions(versions: int, fires: bool) ->
     graph = parse(textwrap.dedent(graph_text("f64[n], i64[m], f64[m]", "\n".join(body))).strip())
     canonicalise.canonicalise(graph)
     assert fires is not any(op.name == "write" for op in graph.walk())
+
+
+def test_a_number_of_pythons_is_made_one_of_numpys_where_its_partner_goes() -> None:
+    text = """
+        graph @f(%k: py_float) -> np.f64 {
+          %m = constant {value = f64(-1.0)} : np.f64
+          %y = mul %k, %m : np.f64
+          return %y
+        }"""
+    g = check_pass(simplify.simplify, text)
+    assert [op.name for op in g.body.ops()][-3:] == ["as_kind", "neg", "return"]
