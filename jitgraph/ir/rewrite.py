@@ -167,7 +167,8 @@ def replace_value(old: Value, new: Value, b: Builder) -> None:
 
     - another kind of scalar is converted (`as_kind`),
     - another memory layout is copied where a user may see it (sums round in the order of memory),
-    - a fresh result that would be an argument, a view, or another result is copied.
+    - a fresh result that would be an argument, a view, or another result is copied,
+    - as is a matrix that would meet itself in a product: BLAS computes x.T @ x by another function, with other bits.
     `b` stands where `new` is visible.
     """
     if new is old:
@@ -184,8 +185,10 @@ def replace_value(old: Value, new: Value, b: Builder) -> None:
     other_layout = new.type.layout != old.type.layout
     was_alias = is_alias(old) and not (old.producer is not None and old.producer.regions)
     for op, i in list(old.uses):
-        if (other_layout and not _layout_blind(op, i)) or (
-            _is_fresh_result(op, i) and (_is_returned(new) or (is_alias(new) and not was_alias))
+        if (
+            (other_layout and not _layout_blind(op, i))
+            or (_is_fresh_result(op, i) and (_is_returned(new) or (is_alias(new) and not was_alias)))
+            or _meets_itself(op, i, new)
         ):
             if copy is None:
                 copy = copy_of(new, old.type, b)
@@ -196,7 +199,11 @@ def replace_value(old: Value, new: Value, b: Builder) -> None:
 
 
 def can_replace(old: Value, new: Value) -> bool:
-    """False if a user sees the layout of `old`, which `new` has not and no copy can have (a view with gaps)."""
+    """False if a user sees the layout of `old`, which `new` has not and no copy can have (a view with gaps), or would
+    multiply `new` by itself.
+    """
+    if any(_meets_itself(op, i, new) for op, i in old.uses):
+        return False
     if new.type.layout == old.type.layout or old.type.layout.is_dense:
         return True
     return all(_layout_blind(op, i) for op, i in old.uses)
@@ -211,6 +218,22 @@ def copy_of(value: Value, t: TensorType, b: Builder) -> Value:
 def _layout_blind(op: Op, i: int) -> bool:
     """The op does not see the layout of its operand `i`: its result's is written in its type."""
     return op.defn.has(Trait.ELEMENTWISE) or (op.name in WRITES and i == 0)
+
+
+def _meets_itself(op: Op, i: int, new: Value) -> bool:
+    """Operand `i` of a matrix product becomes an array of which the other one is a view, and was not before."""
+    if op.name == "view":
+        return any(_meets_itself(user, k, new) for user, k in op.result.uses)
+    if op.name != "matmul":
+        return False
+    old, other = (_viewed(v) for v in (op.operands[i], op.operands[1 - i]))
+    return _viewed(new) is other is not old
+
+
+def _viewed(value: Value) -> Value:
+    while value.producer is not None and value.producer.name == "view":
+        value = value.producer.operands[0]
+    return value
 
 
 def _is_fresh_result(op: Op, i: int) -> bool:

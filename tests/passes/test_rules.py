@@ -507,3 +507,19 @@ def test_a_number_of_pythons_is_made_one_of_numpys_where_its_partner_goes() -> N
         }"""
     g = check_pass(simplify.simplify, text)
     assert [op.name for op in g.body.ops()][-3:] == ["as_kind", "neg", "return"]
+
+
+def test_no_rule_makes_a_matrix_meet_itself() -> None:
+    """BLAS computes `x.T @ x` by another function than a product of two arrays, with other bits."""
+    text = """
+        graph @f(%x: f64[n, n]) -> f64[n, n] {{
+          %y = maximum %x, %x : f64[n, n]
+          %t = view %{turned} {{map = (d0: n, d1: n) -> (d1, d0)}} : f64[n, n]:F
+          %z = matmul %t, %{other} : f64[n, n]
+          return %z
+        }}"""
+    for turned, other in (("x", "y"), ("y", "x")):
+        g = check_pass(simplify.simplify, text.format(turned=turned, other=other))
+        assert "maximum" in [op.name for op in g.body.ops()]
+    g = check_pass(simplify.simplify, text.format(turned="y", other="y"))
+    assert "maximum" not in [op.name for op in g.body.ops()]
