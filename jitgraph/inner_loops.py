@@ -22,7 +22,7 @@ from jitgraph.ir.dims import DimLike
 from jitgraph.ir.storage import apart
 from jitgraph.ir.types import IndexMap, TensorType, c_layout, dense_layout, elementwise_layout
 from jitgraph.records import dataclass
-from jitgraph.sizes import Sizes
+from jitgraph.sizes import Sizes, is_one
 
 #: An operand's step in the inner loop: zero, one element, more elements, back.
 Pace: TypeAlias = Literal["none", "unit", "forward", "backward"]
@@ -128,7 +128,7 @@ def _may_be_single(sizes: Sizes, inputs: Sequence[Side], mask: TensorType | None
     direct = mask is None and len(shapes) == 1 and not any(s.buffered and s.type.ndim > 1 for s in inputs)
     if direct and any(d != 1 for d in dims):
         return False
-    return all(_is_one(sizes, d) for d in dims)
+    return all(is_one(sizes, d) for d in dims)
 
 
 def _holds(sizes: Sizes, relation: str, a: DimLike, b: DimLike, otherwise: bool) -> bool:
@@ -136,10 +136,6 @@ def _holds(sizes: Sizes, relation: str, a: DimLike, b: DimLike, otherwise: bool)
         return sizes.decide(relation, a, b)
     except Undecided:
         return otherwise
-
-
-def _is_one(sizes: Sizes, d: DimLike) -> bool:
-    return d == 1 or _holds(sizes, "==", d, 1, otherwise=False)
 
 
 # --------------------------------------------------------------------------------------------------------- in one piece
@@ -169,7 +165,7 @@ def _in_one_piece(sizes: Sizes, inputs: Sequence[Side], out: Side | None) -> tup
                 return None
         if s.buffered:
             return None
-    single = all(_is_one(sizes, d) for d in shape)
+    single = all(is_one(sizes, d) for d in shape)
     if ndim > 1 and not single:
         ways = {(s.type.is_contiguous("C"), s.type.is_contiguous("F")) for s in moving}
         if len(ways) > 1 or (False, False) in ways:
@@ -234,7 +230,7 @@ class _Walk:
                     shape[k] = d
         self.shape = shape
         walk = self._order(order, given)
-        axes = [k for k in reversed(walk) if not _is_one(sizes, shape[k])]
+        axes = [k for k in reversed(walk) if not is_one(sizes, shape[k])]
         signs = [[self._sign(s.type, k) for k in range(ndim)] for s in given]
         turned = []
         if out is not None:

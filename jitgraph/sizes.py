@@ -293,7 +293,7 @@ class Sizes(ABC):
         return b.loc if b.locate is None else b.locate()
 
 
-def is_one(mode: Mode, d: DimLike) -> bool:
+def is_one(mode: Mode | Sizes, d: DimLike) -> bool:
     """Whether a size is 1, by proof or under a guard; False if only the run knows."""
     try:
         return mode.decide("==", d, 1)

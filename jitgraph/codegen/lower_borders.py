@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from jitgraph.codegen.lower_views import dense_strides
 from jitgraph.ir.dims import DimLike, Facts, dim_max
 from jitgraph.ir.graph import Value
-from jitgraph.ir.types import Shape, TensorType
+from jitgraph.ir.types import TensorType
 from jitgraph.ops.reduction_plan import ReductionPlan, continues
 from jitgraph.records import dataclass
 
@@ -92,21 +93,11 @@ def strides_of(value: Value) -> list[DimLike] | None:
     t = value.type
     if t.layout.breaks or t.layout.zero or t.layout.negative:
         return None
-    strides = dense(t.shape, t.layout.order)
+    strides = [*dense_strides(t.shape, t.layout.order, 1)]
     for map in reversed(maps):
         seen: list[DimLike] = [0] * len(map.shape)
         for m, stride in zip(map.axes, strides, strict=True):
             if m.axis is not None:
                 seen[m.axis] = seen[m.axis] + stride * m.step
         strides = seen
-    return strides
-
-
-def dense(shape: Shape, order: Sequence[int]) -> list[DimLike]:
-    """The strides, in elements, of a gapless array whose axes lie in `order`, outermost first."""
-    strides: list[DimLike] = [0] * len(shape)
-    step: DimLike = 1
-    for k in reversed(order):
-        strides[k] = step
-        step = step * shape[k]
     return strides

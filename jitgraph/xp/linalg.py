@@ -160,7 +160,7 @@ def _is_complex_outer(x: Tensor, y: Tensor) -> bool:
 def _are_single(x: Tensor, y: Tensor) -> bool:
     """Whether both are one number, of a dtype that NumPy hands to BLAS."""
     dtype = np.result_type(x.type.dtype, y.type.dtype)
-    return dtype.kind in "fc" and dtype != np.float16 and all(d == 1 for d in (*x.type.shape, *y.type.shape))
+    return dtype.kind in "fc" and dtype != np.float16 and _is_one(x) and _is_one(y)
 
 
 def _single(x: Tensor, y: Tensor) -> Tensor:

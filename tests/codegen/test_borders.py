@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import jitgraph as jg
-from jitgraph.codegen.lower_borders import borders_of, dense, strides_of
+from jitgraph.codegen.lower_borders import borders_of, strides_of
+from jitgraph.codegen.lower_views import dense_strides
 from jitgraph.config import config
 from jitgraph.ir.dims import evaluate, symbol
 from jitgraph.ir.parser import parse
@@ -108,5 +109,5 @@ def test_strides_of_views_of_views() -> None:
     m = symbol("m")
     (b,) = graph.body.terminator.operands
     assert strides_of(b) == [-1, 2 * m]
-    assert dense((3, m, 4), (0, 1, 2)) == [4 * m, 4, 1]
-    assert dense((3, m), (1, 0)) == [1, 3]
+    assert dense_strides((3, m, 4), (0, 1, 2), 1) == (4 * m, 4, 1)
+    assert dense_strides((3, m), (1, 0), 1) == (1, 3)
