@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -22,6 +23,11 @@ class Outcome:
     error: BaseException | None = None
 
 
+def undefined(function: Callable[..., Any], make: Callable[[], list[Any]]) -> bool:
+    """Whether a call, in NumPy, does what docs/numerics.md promises nothing about; `make` gives its arguments."""
+    return casts_out_of_range(function, make()) or reads_sign_of_nan(function, make())
+
+
 def casts_out_of_range(function: Callable[..., Any], arguments: list[Any]) -> bool:
     """Whether NumPy, in a call, casts floats to integers that cannot hold them: docs/numerics.md promises nothing."""
     with warnings.catch_warnings(record=True) as seen, np.errstate(all="ignore", invalid="warn"):
@@ -29,6 +35,25 @@ def casts_out_of_range(function: Callable[..., Any], arguments: list[Any]) -> bo
         with contextlib.suppress(Exception):
             function(*arguments)
     return any("encountered in cast" in str(w.message) for w in seen)
+
+
+def reads_sign_of_nan(function: Callable[..., Any], arguments: list[Any]) -> bool:
+    """Whether NumPy, in a call, is asked for the sign of a NaN, which IEEE 754 leaves open and NumPy's own loops, too."""
+    seen = []
+
+    def watched(name: str) -> Any:
+        plain = getattr(np, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            sign = np.asarray(args[:2][-1])  # of signbit's only operand, of copysign's second
+            seen.append(sign.dtype.kind == "f" and np.isnan(sign).any())
+            return plain(*args, **kwargs)
+
+        return mock.patch.object(np, name, call)
+
+    with watched("signbit"), watched("copysign"), np.errstate(all="ignore"), contextlib.suppress(Exception):
+        function(*arguments)
+    return any(seen)
 
 
 def run(function: Callable[..., Any], arguments: list[Any]) -> Outcome:

@@ -39,7 +39,7 @@ from jitgraph.runtime import table
 from jitgraph.schedule import pipeline as schedule
 from jitgraph.specialise import Specialisation
 from jitgraph.tracing.trace import call_key
-from tests.fuzz.compare import Outcome, casts_out_of_range, difference, layout_difference, run, value_difference
+from tests.fuzz.compare import Outcome, difference, layout_difference, run, undefined, value_difference
 from tests.fuzz.programs import Fuzzed
 from tests.loop_programs import copied
 
@@ -226,7 +226,7 @@ def check(program: Fuzzed, counts: Counts | None = None, interpreted: Sequence[s
         if isinstance(found.error, errors.TraceError):
             raise Unsupported(str(found.error).split("\n", maxsplit=1)[0])
         what = difference(given, expected, found, free_zero=free_zero)
-        if what and casts_out_of_range(fn, program.make(call)):
+        if what and undefined(fn, functools.partial(program.make, call)):
             counts.levels["left out"] += 1
             continue
         layout = "" if what or expected.error is not None else layout_difference(expected, found)
@@ -254,7 +254,7 @@ def check(program: Fuzzed, counts: Counts | None = None, interpreted: Sequence[s
                 continue
             counts.levels[level] += 1
             other = difference(given, expected, outcome, free_zero=free_zero, memory=False)
-            if other and casts_out_of_range(fn, program.make(call)):
+            if other and undefined(fn, functools.partial(program.make, call)):
                 counts.levels["left out"] += 1
             elif other:
                 blame = {"passes": _pass_to_blame, "schedule": _loop_pass_to_blame}.get(level)

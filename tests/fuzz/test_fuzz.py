@@ -7,7 +7,7 @@ import pytest
 
 from jitgraph.config import config
 from tests.fuzz.arguments import Argument
-from tests.fuzz.compare import Outcome, difference, layout_difference, value_difference
+from tests.fuzz.compare import Outcome, difference, layout_difference, undefined, value_difference
 from tests.fuzz.levels import LEVELS, Counts, Unsupported, check
 from tests.fuzz.programs import Fuzzed, draw
 
@@ -618,3 +618,11 @@ def test_what_no_graph_can_say_is_refused(lines: list[str], text: str) -> None:
     program = Fuzzed(1, [_F, Argument("int", seed=1)], lines, [sizes], "v * 1")
     with pytest.raises(Unsupported, match=text):
         check(program)
+
+
+def test_what_nothing_is_promised_about() -> None:
+    nan, numbers = np.array([1.0, np.nan]), np.array([1.0, -2.0])
+    for function in (np.signbit, lambda x: np.copysign(1, x), lambda x: (x * np.inf).astype(np.int8)):
+        assert undefined(function, lambda: [nan])
+    for function in (np.signbit, lambda x: np.copysign(np.nan, x), lambda x: x.astype(np.int8)):
+        assert not undefined(function, lambda: [numbers])
