@@ -25,7 +25,9 @@ import numpy as np
 from jitgraph.config import config
 from jitgraph.once import once
 from jitgraph.runtime import pool_code
-from jitgraph.runtime.pool_code import AT, C_ORDER, EXPORTS, F_ORDER, OTHER_ORDER
+from jitgraph.runtime.pool_arrays import C_ORDER, F_ORDER, OTHER_ORDER, RECIPE_ORDER
+from jitgraph.runtime.pool_code import EXPORTS
+from jitgraph.runtime.pool_state import AT
 
 _P, _I = ctypes.c_void_p, ctypes.c_int64
 #: Smaller results come from NumPy's allocator, which has such at hand, too.
@@ -232,7 +234,7 @@ class PlainMemory:
         rank = head[1]
         dtype = ctypes.cast(head[0], ctypes.py_object).value
         shape = list((_I * rank).from_address(dims)) if rank else []
-        order = (_I * rank).from_address(plan + pool_code.RECIPE_ORDER) if rank else ()
+        order = (_I * rank).from_address(plan + RECIPE_ORDER) if rank else ()
         if head[2] != OTHER_ORDER:
             return np.empty(shape, dtype, "F" if head[2] == F_ORDER else "C")
         made = np.empty([shape[axis] for axis in order], dtype)

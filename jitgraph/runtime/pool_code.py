@@ -17,68 +17,24 @@ so blocks come back from any thread, with or without the interpreter's lock, in 
 
 from __future__ import annotations
 
+from jitgraph.runtime import pool_arrays
+from jitgraph.runtime.pool_state import CLASS_BYTES, CLASSES, CLASSES_AT, MOST_BYTES, STATE_BYTES, add, field, load
+
 HEADER = 64
 PAGE = 4096
 #: Bytes from which on a block begins at a page, comes from mmap, and is made of huge pages.
 LARGE, MAPPED, HUGE = 32 << 10, 256 << 10, 4 << 20
 HUGE_PAGE = 2 << 20
-#: Classes: four in each doubling from 256 bytes to 2**46.
-CLASSES = 160
-MOST_BYTES = 1 << 45
-#: A class: {first: ptr, count: i64, lowest count since the last sweep: i64, last use: i64}.
-_CLASS_BYTES = 32
 #: Between two sweeps there are at least so many nanoseconds and, but for misses, so many large blocks that came back.
 _EPOCH_NS = 1_000_000_000
 _EPOCH_FREES = 64
-#: NumPy's: domain of its blocks in tracemalloc, flags of arrays.
-_TRACE_DOMAIN = 389047
-_C, _F, _OWN = 0x1, 0x2, 0x4
-#: The name of the handler, in the 127 bytes that it has.
-_NAME = "jitgraph" + "\\00" * 119
 #: Arguments that are looked at for the place of a result.
 _LOOKED_AT = 16
-
-#: The state: one i64 each, in this order, then the classes.
-FIELDS: tuple[str, ...] = (
-    "lock",
-    # C functions
-    "mmap", "munmap", "madvise", "aligned_alloc", "free", "sched_yield", "clock_gettime",
-    # of Python and NumPy, for arrays
-    "new_array", "incref", "track", "array_type", "handler", "handler_at", "flags_at",
-    # settings: most bytes that may wait in the pool; results below `small` bytes come from NumPy; fill blocks with ones
-    "cap", "small", "poison", "clock",
-    # counters
-    "allocations", "hits", "frees", "asked", "asked_peak", "asked_total", "used", "held", "held_blocks", "taken",
-    "released", "uses", "large_frees", "swept_at",
-)  # fmt: skip
-AT = {name: 8 * k for k, name in enumerate(FIELDS)}
-_CLASSES_AT = 512
-STATE_BYTES = _CLASSES_AT + CLASSES * _CLASS_BYTES
-assert 8 * len(FIELDS) <= _CLASSES_AT
 
 EXPORTS = (
     "pool_state", "pool_forked", "pool_alloc", "pool_free", "pool_malloc", "pool_trim", "pool_array",
     "pool_capsule",
 )  # fmt: skip
-
-
-def _field(name: str) -> str:
-    """The address of a field of the state, as an operand."""
-    return f"ptr getelementptr (i8, ptr @state, i64 {AT[name]})"
-
-
-def _load(result: str, name: str, ty: str = "i64") -> str:
-    return f"%{result} = load {ty}, {_field(name)}, align 8"
-
-
-def _add(name: str, amount: str, what: str = "add", mark: str = "") -> str:
-    """Add to a counter, under the lock; `mark` tells two of one function apart."""
-    old, new = f"%{name}.{what}{mark}", f"%{name}.{what}{mark}.new"
-    return (
-        f"{old} = load i64, {_field(name)}, align 8\n"
-        f"  {new} = {what} i64 {old}, {amount}\n"
-        f"  store i64 {new}, {_field(name)}, align 8"
-    )
 
 
 def _lock(pause: str) -> str:
@@ -103,7 +59,7 @@ pause:
   {pause}
   br label %again
 yield:
-  {_load("yielding", "sched_yield", "ptr")}
+  {load("yielding", "sched_yield", "ptr")}
   %ignored = call i32 %yielding()
   br label %again
 again:
@@ -141,8 +97,8 @@ define internal {{ i64, i64 }} @class_of(i64 %total) nounwind {{
 }}
 
 define internal ptr @class_at(i64 %class) nounwind {{
-  %at = mul i64 %class, {_CLASS_BYTES}
-  %there = add i64 %at, {_CLASSES_AT}
+  %at = mul i64 %class, {CLASS_BYTES}
+  %there = add i64 %at, {CLASSES_AT}
   %p = getelementptr i8, ptr @state, i64 %there
   ret ptr %p
 }}
@@ -166,7 +122,7 @@ entry:
 plain:
   %paged = icmp uge i64 %bytes, {LARGE}
   %alignment = select i1 %paged, i64 {PAGE}, i64 {HEADER}
-  {_load("aligned_alloc", "aligned_alloc", "ptr")}
+  {load("aligned_alloc", "aligned_alloc", "ptr")}
   %p = call ptr %aligned_alloc(i64 %alignment, i64 %bytes)
   ret ptr %p
 map:
@@ -174,7 +130,7 @@ map:
   %huge = icmp uge i64 %bytes, {HUGE}
   %slack = select i1 %huge, i64 {HUGE_PAGE}, i64 0
   %room = add i64 %length, %slack
-  {_load("mmap", "mmap", "ptr")}
+  {load("mmap", "mmap", "ptr")}
   %m = call ptr %mmap(ptr null, i64 %room, i32 3, i32 34, i32 -1, i64 0)
   %number = ptrtoint ptr %m to i64
   %failed = icmp eq i64 %number, -1
@@ -190,7 +146,7 @@ align:
   %head = sub i64 %first, %number
   %tail = sub i64 %slack, %head
   %end = getelementptr i8, ptr %begin, i64 %length
-  {_load("munmap", "munmap", "ptr")}
+  {load("munmap", "munmap", "ptr")}
   %no.head = icmp eq i64 %head, 0
   br i1 %no.head, label %cut.tail, label %cut.head
 cut.head:
@@ -203,7 +159,7 @@ cut:
   %c1 = call i32 %munmap(ptr %end, i64 %tail)
   br label %advise
 advise:
-  {_load("madvise", "madvise", "ptr")}
+  {load("madvise", "madvise", "ptr")}
   %half.more = add i64 %total, {HUGE_PAGE // 2}
   %pages = and i64 %half.more, {-HUGE_PAGE}
   %c2 = call i32 %madvise(ptr %begin, i64 %pages, i32 14)
@@ -229,11 +185,11 @@ one:
   br i1 %maps, label %unmap, label %plain
 unmap:
   %length = call i64 @mapped_bytes(i64 %bytes)
-  {_load("munmap", "munmap", "ptr")}
+  {load("munmap", "munmap", "ptr")}
   %c = call i32 %munmap(ptr %block, i64 %length)
   br label %gone
 plain:
-  {_load("free", "free", "ptr")}
+  {load("free", "free", "ptr")}
   call void %free(ptr %block)
   br label %gone
 gone:
@@ -279,9 +235,9 @@ one:
   store ptr %done.list, ptr %moving, align 8
   %bytes.at = getelementptr i8, ptr %moving, i64 8
   %bytes = load i64, ptr %bytes.at, align 8
-  {_add("held", "%bytes", "sub")}
-  {_add("held_blocks", "1", "sub")}
-  {_add("released", "1")}
+  {add("held", "%bytes", "sub")}
+  {add("held_blocks", "1", "sub")}
+  {add("released", "1")}
   br label %move
 done:
   ret ptr %done.list
@@ -291,7 +247,7 @@ done:
 define internal i64 @sweep(i1 %all) nounwind {{
 entry:
   call void @pool_lock()
-  {_load("before", "held")}
+  {load("before", "held")}
   br label %look
 look:
   %k = phi i64 [ 0, %entry ], [ %k.next, %swept ]
@@ -316,7 +272,7 @@ swept:
   %more = icmp ult i64 %k.next, {CLASSES}
   br i1 %more, label %look, label %end
 end:
-  {_load("after", "held")}
+  {load("after", "held")}
   call void @pool_unlock()
   call void @give_back(ptr %longer)
   %bytes = sub i64 %before, %after
@@ -326,8 +282,8 @@ end:
 define internal void @sweep_if_due() nounwind {{
 entry:
   %time = alloca [2 x i64], align 8
-  {_load("clock", "clock_gettime", "ptr")}
-  %id = load i32, {_field("clock")}, align 8
+  {load("clock", "clock_gettime", "ptr")}
+  %id = load i32, {field("clock")}, align 8
   %failed = call i32 %clock(i32 %id, ptr %time)
   %seconds = load i64, ptr %time, align 8
   %rest.at = getelementptr i8, ptr %time, i64 8
@@ -335,11 +291,11 @@ entry:
   %scaled = mul i64 %seconds, 1000000000
   %now = add i64 %scaled, %rest
   call void @pool_lock()
-  {_load("last", "swept_at")}
+  {load("last", "swept_at")}
   %age = sub i64 %now, %last
   %due = icmp sgt i64 %age, {_EPOCH_NS}
   %stamp = select i1 %due, i64 %now, i64 %last
-  store i64 %stamp, {_field("swept_at")}, align 8
+  store i64 %stamp, {field("swept_at")}, align 8
   call void @pool_unlock()
   br i1 %due, label %go, label %done
 go:
@@ -355,8 +311,8 @@ entry:
   br label %test
 test:
   %list = phi ptr [ null, %entry ], [ %longer, %out ]
-  {_load("held", "held")}
-  {_load("cap", "cap")}
+  {load("held", "held")}
+  {load("cap", "cap")}
   %would = add i64 %held, %wanted
   %fits = icmp sle i64 %would, %cap
   %empty = icmp eq i64 %held, 0
@@ -403,8 +359,8 @@ forget:
   %more = icmp ult i64 %k.next, {CLASSES}
   br i1 %more, label %forget, label %unlock
 unlock:
-  store i64 0, {_field("held")}, align 8
-  store i64 0, {_field("held_blocks")}, align 8
+  store i64 0, {field("held")}, align 8
+  store i64 0, {field("held_blocks")}, align 8
   call void @pool_unlock()
   br label %done
 done:
@@ -493,9 +449,9 @@ hit:
   %low = load i64, ptr %low.at, align 8
   %lower = call i64 @llvm.umin.i64(i64 %low, i64 %free.now)
   store i64 %lower, ptr %low.at, align 8
-  {_add("hits", "1")}
-  {_add("held", "%bytes", "sub")}
-  {_add("held_blocks", "1", "sub")}
+  {add("hits", "1")}
+  {add("held", "%bytes", "sub")}
+  {add("held_blocks", "1", "sub")}
   br label %count.it
 miss:
   call void @pool_unlock()
@@ -515,22 +471,22 @@ new:
   %class.at = getelementptr i8, ptr %made, i64 24
   store i64 %k, ptr %class.at, align 8
   call void @pool_lock()
-  {_add("taken", "1")}
+  {add("taken", "1")}
   br label %count.it
 count.it:
   %b = phi ptr [ %block, %hit ], [ %made, %new ]
-  {_add("uses", "1")}
-  {_load("stamp", "uses")}
+  {add("uses", "1")}
+  {load("stamp", "uses")}
   %used.at = getelementptr i8, ptr %class, i64 24
   store i64 %stamp, ptr %used.at, align 8
-  {_add("allocations", "1")}
-  {_add("used", "%bytes")}
-  {_add("asked_total", "%n")}
-  {_add("asked", "%n")}
-  {_load("now", "asked")}
-  {_load("peak", "asked_peak")}
+  {add("allocations", "1")}
+  {add("used", "%bytes")}
+  {add("asked_total", "%n")}
+  {add("asked", "%n")}
+  {load("now", "asked")}
+  {load("peak", "asked_peak")}
   %higher = call i64 @llvm.umax.i64(i64 %now, i64 %peak)
-  store i64 %higher, {_field("asked_peak")}, align 8
+  store i64 %higher, {field("asked_peak")}, align 8
   call void @pool_unlock()
   %asked.at = getelementptr i8, ptr %b, i64 16
   store i64 %n, ptr %asked.at, align 8
@@ -543,7 +499,7 @@ place:
   %p = getelementptr i8, ptr %b, i64 %offset
   %word = getelementptr i8, ptr %p, i64 -8
   store i64 %offset, ptr %word, align 8
-  {_load("poison", "poison")}
+  {load("poison", "poison")}
   %clean = icmp eq i64 %poison, 0
   br i1 %clean, label %done, label %fill
 fill:
@@ -576,15 +532,15 @@ some:
   %k = load i64, ptr %class.at, align 8
   %class = call ptr @class_at(i64 %k)
   call void @pool_lock()
-  {_add("frees", "1")}
-  {_add("asked", "%n", "sub")}
-  {_add("used", "%bytes", "sub")}
-  {_add("uses", "1")}
-  {_load("stamp", "uses")}
+  {add("frees", "1")}
+  {add("asked", "%n", "sub")}
+  {add("used", "%bytes", "sub")}
+  {add("uses", "1")}
+  {load("stamp", "uses")}
   %used.at = getelementptr i8, ptr %class, i64 24
   store i64 %stamp, ptr %used.at, align 8
-  {_load("held.before", "held")}
-  {_load("cap", "cap")}
+  {load("held.before", "held")}
+  {load("cap", "cap")}
   %would = add i64 %held.before, %bytes
   %fits = icmp sle i64 %would, %cap
   br i1 %fits, label %keep, label %full
@@ -596,13 +552,13 @@ keep:
   %count = load i64, ptr %count.at, align 8
   %more = add i64 %count, 1
   store i64 %more, ptr %count.at, align 8
-  store i64 %would, {_field("held")}, align 8
-  {_add("held_blocks", "1")}
+  store i64 %would, {field("held")}, align 8
+  {add("held_blocks", "1")}
   %large = icmp uge i64 %bytes, {MAPPED}
   br i1 %large, label %large.one, label %unlock
 large.one:
-  {_add("large_frees", "1")}
-  {_load("many", "large_frees")}
+  {add("large_frees", "1")}
+  {load("many", "large_frees")}
   %phase = and i64 %many, {_EPOCH_FREES - 1}
   call void @pool_unlock()
   %look = icmp eq i64 %phase, 0
@@ -618,10 +574,10 @@ full:
   br i1 %too.large, label %drop, label %room
 room:
   %list = call ptr @evict(i64 %bytes)
-  {_load("held.after", "held")}
+  {load("held.after", "held")}
   %held.new = add i64 %held.after, %bytes
-  store i64 %held.new, {_field("held")}, align 8
-  {_add("held_blocks", "1", mark=".2")}
+  store i64 %held.new, {field("held")}, align 8
+  {add("held_blocks", "1", mark=".2")}
   %first.2 = load ptr, ptr %class, align 8
   store ptr %first.2, ptr %block, align 8
   store ptr %block, ptr %class, align 8
@@ -633,7 +589,7 @@ room:
   call void @give_back(ptr %list)
   br label %done
 drop:
-  {_add("released", "1")}
+  {add("released", "1")}
   call void @pool_unlock()
   store ptr null, ptr %block, align 8
   call void @give_back(ptr %block)
@@ -645,196 +601,6 @@ done:
 define ptr @pool_malloc(i64 %n) nounwind {{
   %p = call ptr @pool_alloc(i64 %n, ptr null, i64 0)
   ret ptr %p
-}}
-
-; --- what NumPy calls for the arrays made below (see NEP 49)
-
-@handler = internal constant {{ [127 x i8], i8, ptr, ptr, ptr, ptr, ptr }} {{
-  [127 x i8] c"{_NAME}", i8 1, ptr null, ptr @handler_malloc, ptr @handler_calloc,
-  ptr @handler_realloc, ptr @handler_free }}, align 16
-@handler_name = internal constant [12 x i8] c"mem_handler\\00"
-
-; The handler as the object that arrays refer to, made by PyCapsule_New.
-define ptr @pool_capsule(ptr %new_capsule) nounwind {{
-  %capsule = call ptr %new_capsule(ptr @handler, ptr @handler_name, ptr null)
-  ret ptr %capsule
-}}
-
-define internal ptr @handler_malloc(ptr %context, i64 %n) nounwind {{
-  %p = call ptr @pool_alloc(i64 %n, ptr null, i64 0)
-  ret ptr %p
-}}
-
-define internal ptr @handler_calloc(ptr %context, i64 %n, i64 %size) nounwind {{
-entry:
-  %product = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %n, i64 %size)
-  %bytes = extractvalue {{ i64, i1 }} %product, 0
-  %over = extractvalue {{ i64, i1 }} %product, 1
-  br i1 %over, label %refuse, label %go
-refuse:
-  ret ptr null
-go:
-  %p = call ptr @pool_alloc(i64 %bytes, ptr null, i64 0)
-  %none = icmp eq ptr %p, null
-  br i1 %none, label %refuse, label %clear
-clear:
-  call void @llvm.memset.p0.i64(ptr %p, i8 0, i64 %bytes, i1 false)
-  ret ptr %p
-}}
-
-define internal ptr @handler_realloc(ptr %context, ptr %old, i64 %n) nounwind {{
-entry:
-  %fresh = icmp eq ptr %old, null
-  br i1 %fresh, label %make, label %some
-make:
-  %first = call ptr @pool_alloc(i64 %n, ptr null, i64 0)
-  ret ptr %first
-some:
-  %block = call ptr @block_of(ptr %old)
-  %bytes.at = getelementptr i8, ptr %block, i64 8
-  %bytes = load i64, ptr %bytes.at, align 8
-  %asked.at = getelementptr i8, ptr %block, i64 16
-  %asked = load i64, ptr %asked.at, align 8
-  %word = getelementptr i8, ptr %old, i64 -8
-  %offset = load i64, ptr %word, align 8
-  %room = sub i64 %bytes, %offset
-  %fits = icmp ule i64 %n, %room
-  %half = lshr i64 %room, 1
-  %filled = icmp uge i64 %n, %half
-  %stays = and i1 %fits, %filled
-  br i1 %stays, label %stay, label %move
-stay:
-  call void @pool_lock()
-  {_add("asked", "%asked", "sub")}
-  {_add("asked", "%n")}
-  call void @pool_unlock()
-  store i64 %n, ptr %asked.at, align 8
-  ret ptr %old
-move:
-  %new = call ptr @pool_alloc(i64 %n, ptr null, i64 0)
-  %none = icmp eq ptr %new, null
-  br i1 %none, label %refuse, label %copy
-refuse:
-  ret ptr null
-copy:
-  %common = call i64 @llvm.umin.i64(i64 %n, i64 %asked)
-  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %old, i64 %common, i1 false)
-  call void @pool_free(ptr %old)
-  ret ptr %new
-}}
-
-define internal void @handler_free(ptr %context, ptr %p, i64 %n) nounwind {{
-  call void @pool_free(ptr %p)
-  ret void
-}}
-"""
-
-
-#: A recipe of arrays, int64 each: the dtype object, rank, flags (C order, F order or neither), item size, then for
-#: neither the axes from the outermost in memory to the innermost.
-RECIPE_DTYPE, RECIPE_RANK, RECIPE_FLAGS, RECIPE_ITEM, RECIPE_ORDER = 0, 8, 16, 24, 32
-C_ORDER, F_ORDER, OTHER_ORDER = 0x501, 0x502, 0x500  # aligned and writeable
-
-
-def _arrays() -> str:
-    return f"""
-; A new array (with the interpreter's lock), null with an exception. `dims` has a size for each axis; `slots`, `count`
-; as in `pool_alloc`. Small ones, and what the pool has no memory for, are left to NumPy's own allocator.
-define ptr @pool_array(ptr %recipe, ptr %dims, ptr %slots, i64 %count) nounwind {{
-entry:
-  %strides = alloca [64 x i64], align 8
-  %descr = load ptr, ptr %recipe, align 8
-  %rank.at = getelementptr i8, ptr %recipe, i64 {RECIPE_RANK}
-  %rank = load i64, ptr %rank.at, align 8
-  %flags.at = getelementptr i8, ptr %recipe, i64 {RECIPE_FLAGS}
-  %flags = load i64, ptr %flags.at, align 8
-  %item.at = getelementptr i8, ptr %recipe, i64 {RECIPE_ITEM}
-  %item = load i64, ptr %item.at, align 8
-  %nd = trunc i64 %rank to i32
-  {_load("type", "array_type", "ptr")}
-  {_load("new_array", "new_array", "ptr")}
-  {_load("incref", "incref", "ptr")}
-  %order = getelementptr i8, ptr %recipe, i64 {RECIPE_ORDER}
-  %contiguous = and i64 %flags, {_C | _F}
-  %plain.order = icmp ne i64 %contiguous, 0
-  br label %size
-size:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %axis ]
-  %bytes = phi i64 [ %item, %entry ], [ %bytes.next, %axis ]
-  %over = phi i1 [ false, %entry ], [ %over.next, %axis ]
-  %sized = icmp eq i64 %i, %rank
-  br i1 %sized, label %ordered, label %axis
-axis:
-  %dim.at = getelementptr i64, ptr %dims, i64 %i
-  %dim = load i64, ptr %dim.at, align 8
-  %product = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %bytes, i64 %dim)
-  %bytes.next = extractvalue {{ i64, i1 }} %product, 0
-  %over.here = extractvalue {{ i64, i1 }} %product, 1
-  %over.next = or i1 %over, %over.here
-  %i.next = add i64 %i, 1
-  br label %size
-ordered:
-  br i1 %plain.order, label %where, label %step
-step:
-  %j = phi i64 [ %rank, %ordered ], [ %j.next, %set ]
-  %stride = phi i64 [ %item, %ordered ], [ %stride.next, %set ]
-  %stepped = icmp eq i64 %j, 0
-  br i1 %stepped, label %where, label %set
-set:
-  %j.next = sub i64 %j, 1
-  %axis.at = getelementptr i64, ptr %order, i64 %j.next
-  %axis.k = load i64, ptr %axis.at, align 8
-  %stride.at = getelementptr i64, ptr %strides, i64 %axis.k
-  store i64 %stride, ptr %stride.at, align 8
-  %extent.at = getelementptr i64, ptr %dims, i64 %axis.k
-  %extent = load i64, ptr %extent.at, align 8
-  %extent.1 = call i64 @llvm.smax.i64(i64 %extent, i64 1)
-  %stride.next = mul i64 %stride, %extent.1
-  br label %step
-where:
-  %given = select i1 %plain.order, ptr null, ptr %strides
-  {_load("least", "small")}
-  %small = icmp ult i64 %bytes, %least
-  %huge = icmp uge i64 %bytes, {MOST_BYTES}
-  %no = or i1 %small, %over
-  %not.ours = or i1 %no, %huge
-  br i1 %not.ours, label %numpy, label %ours
-numpy:
-  call void %incref(ptr %descr)
-  %is.f = and i64 %flags, {_F}
-  %fortran = icmp ne i64 %is.f, 0
-  %how = zext i1 %fortran to i32
-  %theirs = call ptr %new_array(ptr %type, ptr %descr, i32 %nd, ptr %dims, ptr %given, ptr null, i32 %how, ptr null)
-  ret ptr %theirs
-ours:
-  %some = call i64 @llvm.umax.i64(i64 %bytes, i64 1)
-  %data = call ptr @pool_alloc(i64 %some, ptr %slots, i64 %count)
-  %poor = icmp eq ptr %data, null
-  br i1 %poor, label %numpy, label %make
-make:
-  call void %incref(ptr %descr)
-  %flags.32 = trunc i64 %flags to i32
-  %made = call ptr %new_array(ptr %type, ptr %descr, i32 %nd, ptr %dims, ptr %given, ptr %data, i32 %flags.32, ptr null)
-  %failed = icmp eq ptr %made, null
-  br i1 %failed, label %undo, label %own
-undo:
-  call void @pool_free(ptr %data)
-  ret ptr null
-own:
-  {_load("handler", "handler", "ptr")}
-  call void %incref(ptr %handler)
-  {_load("handler.offset", "handler_at")}
-  %handler.at = getelementptr i8, ptr %made, i64 %handler.offset
-  store ptr %handler, ptr %handler.at, align 8
-  {_load("flags.offset", "flags_at")}
-  %own.at = getelementptr i8, ptr %made, i64 %flags.offset
-  %word = load i32, ptr %own.at, align 4
-  %owning = or i32 %word, {_OWN}
-  store i32 %owning, ptr %own.at, align 4
-  {_load("track", "track", "ptr")}
-  %address = ptrtoint ptr %data to i64
-  %tracked = call i32 %track(i32 {_TRACE_DOMAIN}, i64 %address, i64 %some)
-  ret ptr %made
 }}
 """
 
@@ -850,7 +616,8 @@ def pool_text(triple: str) -> str:
         _classes(),
         _sweeping(),
         _blocks(),
-        _arrays(),
+        pool_arrays.handler(),
+        pool_arrays.arrays(),
         *[f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("umax", "umin", "smax")],
         "declare i64 @llvm.ctlz.i64(i64, i1)\ndeclare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)",
         "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\ndeclare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
