@@ -11,7 +11,8 @@ later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -119,6 +120,47 @@ def is_plain(
     return answers[0] if len(set(answers)) == 1 else answers[walk.depth()]
 
 
+def plain_if_single(
+    sizes: Sizes,
+    name: str,
+    dtype: np.dtype,
+    inputs: Sequence[Side],
+    out: Side | None = None,
+    mask: TensorType | None = None,
+    order: str = "K",
+) -> bool | DimLike:
+    """`is_plain`, or a size that only the run knows: element by element if that is 1, which makes the difference.
+
+    Sizes that cannot be larger than 1 (what a mask of one element selects) are 1: of no elements there are no bits.
+    """
+    given = [*inputs, *([] if out is None else [out])]
+    builder = sizes.builder
+    unknown = dict.fromkeys(
+        d for s in given for d in s.type.shape if not isinstance(d, int) and builder.is_for_the_run(d)
+    )
+    if not unknown:
+        return is_plain(sizes, name, dtype, inputs, out, mask, order)
+
+    def answer(ones: Collection[DimLike]) -> bool:
+        narrow = [_with_ones(s, ones) for s in given]
+        seen = None if mask is None else _with_ones(Side(mask), ones).type
+        return is_plain(sizes, name, dtype, narrow[: len(inputs)], narrow[-1] if out is not None else None, seen, order)
+
+    ones = [d for d in unknown if builder.graph.facts.is_le(d, 1)]
+    result = unknown if out is None else out.type.shape
+    others = [d for d in dict.fromkeys(result) if d in unknown and d not in ones]
+    many = answer(ones if others else unknown)  # no operand is larger than the output
+    return others[0] if len(others) == 1 and not many and answer(unknown) else many
+
+
+def _with_ones(s: Side, ones: Collection[DimLike]) -> Side:
+    """An operand some of whose sizes are taken to be 1."""
+    shape = s.type.shape
+    if not any(d in ones for d in shape):
+        return s
+    return replace(s, type=s.type.with_shape(tuple(1 if d in ones else d for d in shape), s.type.layout))
+
+
 def _may_be_single(sizes: Sizes, inputs: Sequence[Side], mask: TensorType | None) -> bool:
     """Whether a fresh result has one element, as far as that matters: not in one piece, unless it lies reversed."""
     shapes = {s.type.shape for s in inputs if s.type.ndim}
@@ -189,14 +231,33 @@ def _in_one_piece(sizes: Sizes, inputs: Sequence[Side], out: Side | None) -> tup
 
 def _pace(sizes: Sizes, s: Side) -> Pace:
     """The step along the only axis of an operand."""
-    layout, place = s.type.layout, s.place
+    layout = s.type.layout
     if layout.zero:
         return "none"
-    if s.type.shape == (1,) and place is not None and place.argument is not None and place.base.shape == (1,):
-        stride = sizes.stride(place.argument, 0)  # it counts, though there is nowhere to go
-        if stride is not None and not _holds(sizes, "==", stride, s.type.dtype.itemsize, otherwise=True):
-            return "backward" if _holds(sizes, "<", stride, 0, otherwise=False) else "forward"
+    if s.type.shape == (1,):
+        return _pace_of_one(sizes, s.place)
     return "backward" if layout.negative else _ahead(s.type, 0)
+
+
+def _pace_of_one(sizes: Sizes, place: Place | None) -> Pace:
+    """The stride of an only element counts, though there is nowhere to go."""
+    if place is None or place.view is None:
+        return "unit"
+    axis = next((k for k, m in enumerate(place.view.axes) if m.axis == 0), None)
+    step = 1 if axis is None else place.view.axes[axis].step
+    if axis is None or not isinstance(step, int):
+        return "unit"
+    layout = place.base.layout
+    pace: Pace = (
+        "backward" if axis in layout.negative else "unit" if place.base.shape[axis] == 1 else _ahead(place.base, axis)
+    )
+    if place.base.shape[axis] == 1 and place.argument is not None:
+        stride = sizes.stride(place.argument, axis)
+        if stride is not None and not _holds(sizes, "==", stride, place.base.dtype.itemsize, otherwise=True):
+            pace = "backward" if _holds(sizes, "<", stride, 0, otherwise=False) else "forward"
+    if step == 1:
+        return pace
+    return "forward" if (step > 0) != (pace == "backward") else "backward"
 
 
 def _ahead(t: TensorType, axis: int) -> Pace:

@@ -13,16 +13,17 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.dtypes import COMPILED, COMPILED_TEXT, native, part_of
-from jitgraph.inner_loops import Place, Side, is_plain
+from jitgraph.inner_loops import Place, Side, plain_if_single
 from jitgraph.ir.builder import Builder
 from jitgraph.ir.dims import Dim, DimLike, evaluate, symbols
-from jitgraph.ir.graph import Value
+from jitgraph.ir.graph import Block, Op, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 from jitgraph.ir.reshapes import reshape_view_layout
 from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
 from jitgraph.ops.bits import reinterpret, reinterpreted_type
 from jitgraph.ops.complexes import part_type
+from jitgraph.ops.families import broadcast_layout
 from jitgraph.sizes import Sizes
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Ratio, Step, Storage, Tensor
@@ -37,6 +38,8 @@ _CLASSES: dict[str, type] = {
 }
 _ELEMENTWISE = Trait.ELEMENTWISE
 _LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
+#: Their second operand is what is written to.
+_WRITES = frozenset(("write", "write_through"))
 #: What is done on memory in any byte order, and what of the rest gives arrays in the order of the first operand.
 _ANY_ORDER = frozenset(("copy", "cast", "view", "reshape", "write", "write_through"))
 _KEEP_ORDER = frozenset(("take", "compress"))
@@ -80,6 +83,30 @@ class TraceMode(Sizes):
         return self._apply(defn, values, attrs)
 
     def _apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        mark = self.mark()
+        try:
+            return self._apply_in_order(defn, values, attrs)
+        except errors.DTypeError:
+            self.drop_checks(mark)
+            raise
+
+    def mark(self) -> tuple[Block, Op | None]:
+        """Where the program is, for `drop_checks`."""
+        block = self.builder.block
+        return block, block.last
+
+    def drop_checks(self, mark: tuple[Block, Op | None]) -> None:
+        """Take back the checks of sizes since `mark`, of a ufunc that is refused: NumPy looks at dtypes first."""
+        block, last = mark
+        if self.builder.block is not block:
+            return
+        for op in block.ops_back():
+            if op is last:
+                break
+            if op.name == "check" and self.builder.graph.sites[op.attrs["site"]].error != "deoptimise":
+                self.builder.graph.erase(op)
+
+    def _apply_in_order(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         for v in values:
             if not v.type.dtype.isnative:
                 return self._on_swapped(defn, values, attrs)
@@ -131,7 +158,13 @@ class TraceMode(Sizes):
             return self.builder.apply(defn, *values, **{**attrs, "dtype": dtype})
         kept = values[0].type.dtype if defn.name in _KEEP_ORDER else None
         results = self._apply(defn, [self.native(v) for v in values], attrs)
-        if kept is None or results[0].type.kind != "array":
+        if results[0].type.kind != "array":
+            return results
+        if _ELEMENTWISE in defn.traits and any(v.type.layout.zero for v in values):
+            for result in results:  # it lies as the operands do, not as their native copies
+                t = result.type
+                result.type = t.with_shape(t.shape, broadcast_layout(t.shape, [v.type for v in values]))
+        if kept is None:
             return results
         return self.builder.apply(REGISTRY["cast"], results[0], dtype=kept)
 
@@ -170,9 +203,14 @@ class TraceMode(Sizes):
         if out is not None:
             made = part_of(loop) if name == "abs" else loop
             target = Side(out[0], out[0].dtype != made or out[0].layout.unaligned, out[1])
-        if not is_plain(self, name, loop, sides, target, mask, order):
+        plain = plain_if_single(self, name, loop, sides, target, mask, order)
+        if plain is False:
             return self._apply(REGISTRY[name], values, {})
-        return self._apply(REGISTRY[_PLAIN[name]], values * 2 if name == "square" else values, {})
+        single = self._apply(REGISTRY[_PLAIN[name]], values * 2 if name == "square" else values, {})
+        if plain is True:
+            return single
+        (several,) = self._apply(REGISTRY[name], values, {})
+        return self.builder.apply(REGISTRY["where"], self.compare("eq", plain, 1), single[0], several)
 
     def place(self, x: Tensor) -> Place:
         """Where an array lies in its storage; parts of complex numbers lie where these do."""
@@ -186,7 +224,10 @@ class TraceMode(Sizes):
         view = IndexMap.identity(value.type.shape)
         while value.producer is not None and value.producer.name == "view":
             view, value = value.producer.attrs["map"].then(view), value.producer.operands[0]
-        argument = value.index if value.producer is None and value.block is self.builder.graph.body else None
+        first = value
+        while first.producer is not None and first.producer.name in _WRITES:
+            first = first.producer.operands[1]
+        argument = first.index if first.producer is None and first.block is self.builder.graph.body else None
         return Place(value, value.type, view, argument)
 
     def no_data(self) -> NoReturn:
@@ -317,7 +358,11 @@ class TraceMode(Sizes):
         if op is not None and len(op.operands) == len(values) and not all(v.type.is_python for v in values):
             for v, used in zip(values, op.operands, strict=True):
                 if v.type.kind == "py_int" and used.type.dtype.kind in "iu":
-                    self.check_fits(v, used.type.dtype)
+                    try:
+                        self.check_fits(v, used.type.dtype)
+                    except OverflowError:  # of this turn or branch: what would compute with the int is not left there
+                        self.builder.graph.erase(op)
+                        raise
         return results
 
     def _compare_weak_integers(self, defn: OpDef, values: Sequence[Value]) -> tuple[OpDef, Sequence[Value]]:
@@ -364,6 +409,10 @@ class TraceMode(Sizes):
 
     def can_rerun(self) -> bool:
         """Whether `assume` is possible here."""
+        return False
+
+    def can_turn_back(self) -> bool:
+        """The same, though arrays of the caller's may have been written."""
         return False
 
     def assume(self, flag: Value, why: str) -> bool:

@@ -45,6 +45,11 @@ class TreeDef:
     def __hash__(self) -> int:
         return self._hash
 
+    def is_like(self, other: TreeDef) -> bool:
+        """Whether the roots are one kind of node, with as many children."""
+        known = self.kind is other.kind and len(self.children) == len(other.children)
+        return known and _is_same_meta(self.meta, other.meta)
+
     def __repr__(self) -> str:
         if self.kind is None:
             return "*"

@@ -262,6 +262,11 @@ class Builder:
         return call
 
 
+def is_long(number: Any) -> bool:
+    """A Python int beyond int64: a constant that nothing computed by machine code can be."""
+    return type(number) is int and not -(2**63) <= number < 2**63
+
+
 def constant_type(value: Any) -> TensorType:
     """The type of a constant.
 
@@ -275,7 +280,7 @@ def constant_type(value: Any) -> TensorType:
     if isinstance(value, bool):
         return python_type("py_bool")
     if isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
+        if is_long(value):
             return TensorType(dtypes.U64 if 0 <= value < 2**64 else dtypes.I64, (), "py_int")
         return python_type("py_int")
     if isinstance(value, float):

@@ -277,6 +277,17 @@ class IndexMap:
             axes.append(_axis(m.offset + m.step * o.offset, m.step * o.step, o.axis))
         return IndexMap(outer.shape, tuple(axes))
 
+    def inverse(self, base_shape: Shape) -> IndexMap | None:
+        """The view of this view that is the base again; None unless this one has each element of the base once."""
+        found: dict[int, AxisMap] = {}
+        for k, (m, size) in enumerate(zip(self.axes, base_shape, strict=True)):
+            if m.axis is None or m.axis in found or m.step not in (1, -1) or self.shape[m.axis] != size:
+                return None
+            found[m.axis] = _axis(m.offset * -m.step, m.step, k)
+        if len(found) != len(self.shape):
+            return None
+        return IndexMap(base_shape, tuple([found[k] for k in range(len(found))]))
+
     def index(self, at: Sequence[DimLike]) -> tuple[DimLike, ...]:
         """The base index of the view's element `at`."""
         return tuple(m.offset if m.axis is None else m.offset + m.step * at[m.axis] for m in self.axes)

@@ -58,6 +58,8 @@ class Side:
     block: Block
     scope: Any = None
     storages: dict[Storage, Any] = field(default_factory=dict)
+    #: Arrays from before the branch that it made unusable, with the modes that say so: they are so behind the branch.
+    stale: dict[Storage, Any] = field(default_factory=dict)
     #: Objects of the user's classes that it made, by identity.
     born: dict[int, Any] = field(default_factory=dict)
     raised: Raised | None = None
@@ -97,7 +99,12 @@ class Branch:
         count = len(self.sides)
         if count == 2:
             if not self.inline:
-                self._finish()
+                try:
+                    self._finish()
+                except errors.TraceError:
+                    if self.settle is not None:
+                        raise Restart(settle=self.settle) from None
+                    raise
             return False
         self.taken = count == 0
         if count == 1 and self.sides[0].raised is not None:
@@ -138,7 +145,7 @@ class Branch:
             if self.settle is not None:
                 raise Restart(settle=self.settle)
             self.regions.failed = None
-            mode.fail(
+            mode.leave(
                 "a branch writes to an array of the caller's and then raises an error",
                 "raise before the write, or write before the test.",
             )
@@ -175,6 +182,7 @@ class Branch:
             side.storages = self.regions.close(self.opened, failed=side.raised is not None, cells=True)
         except Reshaped as answer:
             self.regions.fail_change(str(answer))
+        side.stale = self.regions.revive(self.opened, side.storages)
         side.cells, side.is_touched = self.opened.cells, self.opened.is_touched
         if len(self.sides) == 2 and side.raised is not None:
             first = self.sides[0]
@@ -184,7 +192,9 @@ class Branch:
             self._check(side, holds=True)
             splice(first.block, self.regions.builder.block)
             for storage, value in first.storages.items():
-                set_version(storage, value)
+                if storage not in first.stale:
+                    set_version(storage, value)
+            self._spoil(first.stale)
             for cell, left in first.cells:
                 cell.set(left)
             self.results = {n: first.scope.get(n) for n in self.info.names}
@@ -256,7 +266,7 @@ class Branch:
         self.inline = True
 
     def _finish(self) -> None:
-        regions, mode, builder = self.regions, self.regions.mode, self.regions.builder
+        mode, builder = self.regions.mode, self.regions.builder
         a, b = self.sides
         line = f"line {self.place.line}" if self.place is not None else "the branch"
 
@@ -268,6 +278,7 @@ class Branch:
             (a.block, b.block),
             is_outer,
             (a.storages, b.storages),
+            (a.stale, b.stale),
             (a.born, b.born),
             self.settle,
             self.predicate,
@@ -283,7 +294,8 @@ class Branch:
         for identity, cell in cells.items():
             ends = [values.get(identity, cell.get()) for values in left]
             fills.append((cell, merge.merge(cell.text, ends[0], ends[1], line)))
-        written = list(dict.fromkeys([*a.storages, *b.storages]))
+        stale = {**b.stale, **a.stale}
+        written = [s for s in dict.fromkeys([*a.storages, *b.storages]) if s not in stale]
         at: list[int] = []
         for storage in written:
             first = a.storages.get(storage, storage.value)
@@ -291,9 +303,11 @@ class Branch:
             at.append(merge.pair(first, second, first.type))
         if not merge.types and not a.block.last and not b.block.last:
             self._fill(plans, fills, ())
+            self._spoil(stale)
             return
         if not written and self._flatten(merge):
             self._fill(plans, fills, self._flat)
+            self._spoil(stale)
             return
         for block, values in ((a.block, merge.yields[0]), (b.block, merge.yields[1])):
             builder.at_end(block).emit(REGISTRY["yield"], values, ())
@@ -304,7 +318,19 @@ class Branch:
                 results[k].name = storage.value.name
             set_version(storage, results[k])
         self._fill(plans, fills, results)
-        del regions
+        self._spoil(stale)
+
+    def _spoil(self, stale: dict[Storage, Any]) -> None:
+        """Arrays that a side made unusable are so from here on.
+
+        Raises:
+            TraceError: one is the caller's, who would miss what the other side writes to it.
+        """
+        for storage, mode in stale.items():
+            self.regions.mode.spoiled.append((storage, storage.mode, storage.value))
+            storage.mode, storage.value = mode, None
+            if storage.origin is not None and any(storage in side.storages for side in self.sides):
+                mode.no_data()
 
     def _fill(self, plans: dict[str, _Plan], fills: list[tuple[Cell, _Plan]], results: Sequence[Value]) -> None:
         """Bind the merged values."""

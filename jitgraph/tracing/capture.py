@@ -416,7 +416,7 @@ class _Capture:
                 "an iterator, a generator or another Python object keeps a value of a loop's turn or a branch beyond it"
             )
             remedy = "keep such values in variables, lists, dicts or attributes, or make the loop static."
-            raise errors.TraceError(errors.describe(what, op.loc, remedy=remedy))
+            raise errors.LeftToPython(errors.describe(what, op.loc, remedy=remedy))
 
     def _stores(self) -> list[tuple[Place, Any]]:
         """What the function stored outside: (place, value)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
@@ -290,28 +290,28 @@ class CaptureMode(TraceMode):
     def on_write(self, storage: Storage, old: Any) -> None:
         super().on_write(storage, old)
         self.outside.on_write(storage)
+        self.touched(storage)
+
+    def touched(self, storage: Storage) -> None:
+        """`storage` is written, by its own name or by that of what a loop carries in its place."""
         if storage in self.locked:
             if self.locked[storage] is not None:
                 raise Restart(settle=self.locked[storage])
-            self.fail("a write to an array that is read-only on one path", "copy it first (x = x.copy()).")
-        for watched in self._watched:
-            merged, sources = watched.storage, watched.sources
-            if storage is merged:
-                if any(s.origin is not None for s in sources):  # the caller would miss the write
-                    if watched.settle is not None:
-                        raise Restart(settle=watched.settle)
-                    self.fail(
-                        "a write to an array that may be one of two, depending on a traced test or the turns of a loop",
-                        "copy it first (x = x.copy()), or write in the branches.",
-                    )
-                for source in sources:
-                    self.written_through.add(source)
-                    if source.value is not None:
-                        spoil(self, source, watched.settle)
-            elif any(storage is s for s in sources) and merged.value is not None:
-                spoil(self, merged, watched.settle)
-
-        self._expire(storage)
+            self.leave("a write to an array that is read-only on one path", "copy it first (x = x.copy()).")
+        lent = self._behind(storage)
+        settle = next((w.settle for w in self._watched if w.storage is storage and w.settle is not None), None)
+        if any(s.origin is not None for s in lent):  # the caller would miss the write
+            if settle is not None:
+                raise Restart(settle=settle)
+            self.leave(
+                "a write to an array that may be one of two, depending on a traced test or the turns of a loop",
+                "copy it first (x = x.copy()), or write in the branches.",
+            )
+        for source in lent:
+            self.written_through.add(source)
+            if source.value is not None:
+                spoil(self, source, settle)
+        self._lose_copies([storage, *lent])
         for copy, sources, error in self._copied:
             if copy is storage:
                 for source in sources:
@@ -326,17 +326,48 @@ class CaptureMode(TraceMode):
         """
         self._copied.append((storage, sources, error))
 
-    def _expire(self, source: Storage) -> None:
-        for storage, sources, error in self._copied:
-            if storage.value is not None and any(source is s for s in sources):
-                spoil(self, storage, None, error=error)
+    def _behind(self, storage: Storage) -> list[Storage]:
+        """The storages whose memory `storage` is on some path; those of them that may be one of others, too."""
+        found: list[Storage] = []
+        waiting = [storage] if self._watched else []
+        while waiting:
+            at = waiting.pop()
+            for w in self._watched:
+                if w.storage is at:
+                    new = [s for s in w.sources if s is not storage and s not in found]
+                    found += new
+                    waiting += new
+        return found
+
+    def _lose_copies(self, written: list[Storage]) -> None:
+        """What may be the memory of a storage that is written, on some path, cannot be used any more.
+
+        That of a merge of merges is so, too: what may be what may be that memory.
+        """
+        reached = dict.fromkeys(written)
+        waiting = list(reached)
+        while waiting:
+            at = waiting.pop(0)
+            for copy, sources, error in self._copied:
+                if copy not in reached and any(at is s for s in sources):
+                    reached[copy] = None
+                    waiting.append(copy)
+                    if copy.value is not None:
+                        spoil(self, copy, None, error=error)
+            for w in self._watched:
+                if w.storage not in reached and any(at is s for s in w.sources):
+                    reached[w.storage] = None
+                    waiting.append(w.storage)
+                    if w.storage.value is not None:
+                        spoil(self, w.storage, w.settle)
 
     def written_in_turns(self, storage: Storage) -> None:
         """A loop writes to `storage`: what may be its memory is not known at the start of a turn."""
-        self._expire(storage)
-        for w in self._watched:
-            if w.storage.value is not None and any(storage is s for s in w.sources):
-                spoil(self, w.storage, w.settle)
+        self._lose_copies([storage])
+
+    def is_behind(self, storage: Storage, sources: Container[Storage]) -> bool:
+        """Whether `storage` may be the memory of one of `sources`, on some path."""
+        return any(s in sources for s in self._behind(storage))
 
     def watching(self) -> tuple[int, int, int]:
         """How many storages are watched, for `stop_watching`; those of what is returned last."""
@@ -347,6 +378,10 @@ class CaptureMode(TraceMode):
         del self._watched[known[0] :]
         del self._copied[known[1] :]
         del self._returned[known[2] :]
+
+    def forget_copies(self, known: tuple[int, int, int]) -> None:
+        """No turn of the loop follows, at the start of which `copied` was told of arrays."""
+        del self._copied[known[1] :]
 
     def conclusions(self) -> tuple[dict[Any, Any], ...]:
         bound = {value: list(known) for value, known in self._bound.items()}
@@ -668,7 +703,7 @@ class StaleMode(CaptureMode):
             raise Restart(settle=self.settle)
         if self.error is not None:
             raise self.error()
-        self.fail(self.reason, self.remedy)
+        self.leave(self.reason, self.remedy)
 
     def __getattr__(self, name: str) -> Any:
         self._stale()

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.builder import is_long
 from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Site, Value
 from jitgraph.ir.opdef import REGISTRY
@@ -16,12 +17,12 @@ from jitgraph.ir.types import TensorType, python_type, same_layout
 from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, make, set_version, wrap
 from jitgraph.tracing import carried_kinds, carried_objects, carried_options, same_arrays
-from jitgraph.tracing.capture_mode import frame_of, is_spoiled, spoil
+from jitgraph.tracing.capture_mode import StaleMode, frame_of, is_spoiled, spoil
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.cells import Cell
 from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.identity import note
-from jitgraph.tracing.kinds import Boxed, boxed_as, is_exact
+from jitgraph.tracing.kinds import is_exact
 from jitgraph.tracing.merging import (
     UNSET,
     Scope,
@@ -46,7 +47,7 @@ from jitgraph.tracing.merging import (
 from jitgraph.tracing.objects import Turn
 from jitgraph.tracing.origins import look, moved
 from jitgraph.tracing.poison import Maybe, OneOf, Poison, as_maybe, unbound_text
-from jitgraph.tracing.regions import Opened, Regions, defined_in, is_the_users, message_of, unmade
+from jitgraph.tracing.regions import Mark, Opened, Regions, defined_in, is_the_users, message_of, unmade
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import LoopInfo
 
@@ -80,6 +81,11 @@ def _unchanged(a: Any, b: Any) -> bool:
     if is_value(a) and is_value(b):
         return same_constant(a, b)
     return same_static(a, b)
+
+
+def _shown(name: str) -> str:
+    """What the user calls a name."""
+    return "the value that the function returns" if name.startswith("_jg_") else name
 
 
 def _convertible(t: TensorType, end: TensorType | None, init: Any) -> bool:
@@ -124,6 +130,8 @@ class Region:
         #: Bools of this attempt to what stands for their negation.
         self._negations: dict[Value, Value] = {}
         self.failure: Exception | None = None
+        #: Where the attempt began.
+        self.mark: Mark | None = None
         #: Names that the last turn leaves bound to a view of an array from before the loop.
         self.left: dict[str, Tensor] = {}
         #: The variables at the end of the turn that was compared last.
@@ -143,6 +151,8 @@ class Region:
         self.twins: set[tuple[str, int, str, int]] = set()
         #: The storages that carried arrays have at the start of a turn: the name and the number of the leaf.
         self.head_leaves: dict[Storage, tuple[Carried, int]] = {}
+        #: Names of arrays that turns leave views of only: a name and a leaf that is one.
+        self.whole_names: dict[str, tuple[str, int]] = {}
         #: Attributes and items that are carried, by the names they have among the variables.
         self.cells: dict[str, Cell] = {}
         #: A name for whose sake the attempt was given up: the first turn is to be traced in front.
@@ -279,21 +289,32 @@ class Region:
 
         A scalar that no turn reads is of the one type or of the other: both are carried, with a bool.
         """
-        if not read and tree is None and not is_missing(before):
-            tree, types = carried_kinds.as_output(self, before, types[0]) or (None, types)
-        old, old_tree = parts_of(before)
-        if tree is not None and tree.kind is Boxed and old_tree != tree and not is_missing(before):
-            old, old_tree = boxed_as(before, tree.meta) or [], tree  # type: ignore[arg-type]  # the two types
-        inits: list[Any] = [None] * len(types)
-        if not is_missing(before) and old_tree == tree and len(old) == len(types):
-            for k, t in enumerate(types):
-                have = None if is_spoiled(old[k]) else carried_type(old[k])
-                joined = None if t is None or have is None else join(self.mode, have, t)
-                if joined is not None and (read or have == t or tree is not None or joined.kind == "array"):
-                    inits[k], types[k] = old[k], joined
         kept = list(fixed or [None] * len(types))
+        found = None if read or is_missing(before) else carried_kinds.as_output(self, before, tree, types, kept)
+        if found is not None:
+            tree, types, inits, kept = found.tree, found.types, found.inits, found.fixed
+        else:
+            types, inits = list(types), self._begins(before, tree, types, read=read)
         types = [dense(t) for t in types]
         self.names[name] = Carried(name, tree, inits, types, kept, read, read_only=protected(inits))
+
+    def _begins(self, before: Any, tree: TreeDef | None, types: list[TensorType | None], *, read: bool) -> list[Any]:
+        """What the leaves of a value are before the loop, where that converts; `types` become those of both."""
+        inits: list[Any] = [None] * len(types)
+        if is_missing(before):
+            return inits
+        old = parts_of(before)[0] if tree is None else carried_kinds.parts_as(before, tree, None)
+        if old is None or len(old) != len(types):
+            return inits
+        known = dict(carried_kinds.boxes(tree))
+        for k, t in enumerate(types):
+            have = None if is_spoiled(old[k]) else carried_type(old[k])
+            if t is None or have is None or (k in known and not carried_kinds.is_kept(self, old[k], t)):
+                continue
+            joined = t if k in known else join(self.mode, have, t)
+            if joined is not None and (read or have == t or joined.kind == "array"):
+                inits[k], types[k] = old[k], joined
+        return inits
 
     def _arguments(self, block: Block, *, bind: bool) -> None:
         """Block arguments for all that is carried; names and storages are bound to them."""
@@ -343,8 +364,7 @@ class Region:
             else:
                 origins.choose(self.mode, leaves[k], origins.arguments)
                 self.mode.watch(leaves[k]._storage, origins.storages)
-                if any(source in self.storages for source in origins.storages):  # since an earlier turn, perhaps
-                    spoil(self.mode, leaves[k]._storage, None)
+                self._spoil_if_written(carried.name, leaves[k]._storage, origins.storages)
         for k, (x, init) in enumerate(zip(leaves, carried.inits, strict=True)):
             if carried.types[k] is not None and k not in carried.origins and is_array(init):
                 views = look(self.mode, init, self._is_outside).views
@@ -357,13 +377,24 @@ class Region:
                 self.head_parts[carried.name, k] = x
         return self._built(carried, leaves)
 
+    def _spoil_if_written(self, name: str, head: Storage, sources: Sequence[Storage]) -> None:
+        """What a turn finds may be one of `sources`, and an earlier turn may have written to that: it is not used."""
+        for source in sources:
+            if head.value is None:
+                return
+            stale = source.mode
+            if type(stale) is StaleMode:
+                spoil(self.mode, head, stale.settle, stale.reason, stale.remedy, stale.error)
+            elif source in self.storages or self.mode.is_behind(source, self.storages):
+                spoil(self.mode, head, None, error=partial(self._stale, name))
+
     def _stale(self, name: str) -> BaseException:
         """A turn uses a view that its name had before the loop behind a write to the array: a copy is not that view."""
         if self._can_peel() and self._opened() is not None:
             return NeedsFirstTurn(self, name)
-        text = f"{name} may be a view of an array that a loop writes, and the loop carries it as an array of its own"
+        text = f"{_shown(name)} may be a view of an array that a loop writes, and is carried as an array of its own"
         remedy = f"give {name} an array of its own before the loop ({name} = {name}.copy())."
-        return errors.TraceError(errors.describe(text, self.mode.locate() or self.place, remedy=remedy))
+        return errors.LeftToPython(errors.describe(text, self.mode.locate() or self.place, remedy=remedy))
 
     def _leaves(self, carried: Carried, values: Sequence[Value | None]) -> list[Any]:
         leaves = [f if v is None else wrap(self.mode, v) for v, f in zip(values, carried.fixed, strict=True)]
@@ -422,9 +453,9 @@ class Region:
         Raises:
             Changed: another attempt will not do.
         """
-        fits = True
         self.left, self.end_scope = {}, scope
         self.swapped = self._swapped(scope)
+        fits = same_arrays.name_wholes(self, scope)
         for name in dict.fromkeys((*self.info.head, *self.info.after)):
             if name != self.own_flag:
                 carried = self.names.get(name)
@@ -470,7 +501,7 @@ class Region:
         maybe = type(end) is Maybe or is_returned(name)
         several = maybe or type(end) is OneOf
         stays = [
-            (several and isinstance(x, str | bytes | type))
+            (several and (isinstance(x, str | bytes | type) or is_long(x)))
             or (
                 self._is_unread(name)
                 and (self.stays(x) if keeps else self._is_left(x))
@@ -487,7 +518,7 @@ class Region:
             return True
         if self._is_unread(name) and self._runs() and all(self.stays(x) for x in leaves):
             return True  # the same view of what was there before, in each turn
-        is_read = name in self.info.head
+        is_read = name in self.info.head and name != RETURNED
         overwritten = self._is_unread(name) and not keeps and self._runs()
         if is_read and not is_missing(before) and not overwritten:
             if type(before) is Tensor and type(end) is Tensor:
@@ -502,7 +533,7 @@ class Region:
         if any(t is None and not stay for t, stay in zip(types, stays, strict=True)):
             return True  # text, objects: no run-time value; they stay what they are if they are static
         fixed = [x if stay else None for x, stay in zip(leaves, stays, strict=True)]
-        read = is_read and not overwritten and name != RETURNED
+        read = is_read and not overwritten
         self._output(name, UNSET if overwritten else before, tree, types, read=read, fixed=fixed)
         self.names[name].wholes, self.names[name].moves = wholes, any(stays) and not keeps
         self.names[name].options = () if is_returned(name) else carried_options.options_in(self, end)
@@ -547,11 +578,17 @@ class Region:
         return self._is_outer(end) and (self._inner() - self._index_symbols()).isdisjoint(sizes_of(end))
 
     def _is_strided(self, x: Any) -> bool:
-        """Whether it is a view, with gaps, of an array made in the turn, whose sizes are known outside of it."""
+        """Whether it is a view, with gaps, of an array made in the turn, whose sizes are known outside of it.
+
+        None of what a turn begins with, if that may be an array from before the loop.
+        """
         if not (type(x) is Tensor and x.is_traced and x.type.kind == "array" and x._steps) or self._is_outer(x):
             return False
         known = self._inner().isdisjoint(sizes_of(x) | sizes_of(make(x._storage, ())))
-        return known and not x.type.layout.is_dense and not look(self.mode, x, self._is_outside).views
+        if not known or x.type.layout.is_dense:
+            return False
+        found = look(self.mode, x, self._is_outside, self.head_leaves)
+        return not found.views and not any(same_arrays.is_shared(self, *self.head_leaves[s]) for s in found.heads)
 
     def stays(self, x: Any) -> bool:
         """Whether it is the same view of an array from before the loop in each turn."""
@@ -648,6 +685,10 @@ class Region:
         if opens and not carried_options.fits(self, carried, end):
             return False
         leaves, tree = self._end_of(carried, end)
+        if not carried.read and not carried.options and carried_kinds.is_other(self, carried, leaves, tree):
+            del self.names[name]  # begin with what a turn leaves
+            self._compare_new(name, end)
+            return False
         told = None if tree == carried.tree else carried_kinds.first_new(carried.tree, tree)
         if told is not None:
             return carried_kinds.carry(self, carried, told[0], end, *told[1])
@@ -689,7 +730,7 @@ class Region:
                 and self._is_unread(name)
                 and not keeps
                 and tree is None
-                and carried_kinds.as_output(self, self.before.get(name), have) is not None
+                and carried_kinds.as_output(self, self.before.get(name), None, [have], [None]) is not None
             ):
                 self._output(name, self.before.get(name), None, [have], read=False)
                 return False
@@ -697,8 +738,7 @@ class Region:
                 joined = None if have is None else join(self.mode, t, have)
                 value = x._storage.value if type(x) is Tensor else x
                 if k in known and have is not None:
-                    checked = have.kind == "py_int" and isinstance(value, Value)  # by `_ends`
-                    if checked or is_exact(self.mode, value, have, t):
+                    if carried_kinds.is_kept(self, x, t):
                         continue
                     if carried_kinds.widen(self, carried, k, known[k]):
                         return False
@@ -761,7 +801,7 @@ class Region:
     def _open_options(self, change: Changed) -> bool:
         """Carry a name as one of the types that it has before the loop and behind a turn; whether that is new."""
         name = change.name
-        if name in self.optional or name in self.cells or is_returned(name):
+        if name in self.optional or name in self.cells or (is_returned(name) and self.before is None):
             return False
         if self.before is not None:  # else turns are traced in front of the loop: its start decides (`is_open`)
             before = self.before.get(name)
@@ -771,16 +811,33 @@ class Region:
         self.attempts = 0
         return True
 
+    def _tells(self) -> bool:
+        """Carry names that have other types without a turn as of several, as no call can turn back; any there are.
+
+        Raises:
+            LeftToPython: one cannot be.
+        """
+        if carried_kinds.tell(self):
+            return True
+        name = self._needs_turn(kinds=True)
+        carried, before = self.names.get(name), self.before.get(name)
+        if carried is None or carried.read or is_missing(before):
+            return False
+        change = Changed(name, before, self.end_scope.get(name))
+        if not self._open_options(change):
+            self._fail_type(change)
+        return True
+
     def _fail_type(self, change: Changed) -> NoReturn:
         name = change.name
-        shown = "the value that the function returns" if name.startswith("_jg_") else name
         before = str(change.before) if isinstance(change.before, TensorType) else describe(change.before)
         raise errors.LeftToPython(
             errors.describe(
-                f"{shown} changes its type in a loop: {before} at the start of a turn, "
+                f"{_shown(name)} changes its type in a loop: {before} at the start of a turn, "
                 f"{describe(change.after)} at its end",
                 self.place,
-                remedy=f"give {shown} its final type before the loop, e.g. 0.0 for 0, or an array of the right shape.",
+                remedy=f"give {_shown(name)} its final type before the loop, e.g. 0.0 for 0, "
+                "or an array of the right shape.",
             )
         )
 
@@ -946,16 +1003,33 @@ class Region:
                     if known and (through or (not is_spoiled(head) and head._storage.value is not argument)):
                         yield name, init
 
+    def _part_written(self) -> None:
+        """A name bound to another array in each turn, and written through, begins as one of the caller's.
+
+        Raises:
+            Changed: the first turn can be traced in front of the loop, where it writes to that array itself.
+        """
+        for name, init in self._written_heads():
+            if init._storage.origin is not None and self._may_peel():
+                raise Changed(name, init, self.end_scope.get(name))
+
     def _spoil_written(self) -> None:
         """A name bound to another array in each turn, and written through: the array from before is left behind.
+
+        For a loop around it is written to.
 
         Raises:
             TraceError: it is an argument, or comes from outside: the caller would miss the writes.
         """
-        for name, init in self._written_heads():
+        written = list(self._written_heads())
+        assert self.mark is not None
+        self.mode.forget_copies(self.mark.watched)
+        for name, init in written:
             storage = init._storage
+            self.mode.written_through.add(storage)
+            self.mode.touched(storage)
             if storage.origin is not None:
-                self.mode.fail(
+                self.mode.leave(
                     f"{name} is an array of the caller's, is written to, and stands for another array in the next turn",
                     f"work on copies ({name} = {name}.copy()) and write the result back after the loop.",
                 )
@@ -976,7 +1050,7 @@ class Region:
     def _left_behind(self, name: str, end: Any) -> Any:
         """The value of a name that is not carried: as it was, or static."""
         if name in self.sized_inside:
-            text = f"the size of {name} is known only within a turn of the loop, and it is used after it"
+            text = f"the size of {_shown(name)} is known only within a turn of the loop, and it is used after it"
             return self._unknown_behind(text, "use it in the loop, or give it a size that does not depend on data.")
         before = self.before.get(name)
         static = end is None or isinstance(end, str | bytes | type) or callable(end)
@@ -984,12 +1058,12 @@ class Region:
             return end
         if isinstance(end, np.ndarray) and not self.mode.lifts:  # made of numbers that Python knows
             return Poison(partial(Restart, lifts=True))
-        text = f"{name} is a {type(end).__name__} made in a loop, and used after it"
+        text = f"{_shown(name)} is a {type(end).__name__} made in a loop, and used after it"
         return self._unknown_behind(text, "keep its arrays and numbers in variables of their own.")
 
     def _unknown_behind(self, text: str, remedy: str) -> Poison:
         """Stands for what the last turn leaves, and no operator can: its use begins the trace anew, or fails."""
-        error = errors.TraceError(errors.describe(text, self.place or self.mode.locate(), remedy=remedy))
+        error = errors.LeftToPython(errors.describe(text, self.place or self.mode.locate(), remedy=remedy))
         restart = self._restart(error)
 
         def fail() -> errors.TraceError:
@@ -1011,11 +1085,18 @@ class Region:
         """Names that a turn ends with one another's arrays, where that is settled by taking two turns at a time."""
         return set()
 
-    def _needs_turn(self) -> str:
-        """A name whose type or value behind the loop holds only after a turn; "" if there is none."""
+    def _needs_turn(self, *, kinds: bool = False) -> str:
+        """A name whose type or value behind the loop holds only after a turn; "" if there is none.
+
+        Args:
+            kinds: only those that have another type without a turn.
+        """
         for name, carried in self.names.items():
             kind = None if carried.tree is None else carried.tree.kind
-            if name not in self.info.after or name.startswith("_jg_") or kind is Maybe:
+            if name not in self.info.after or (name.startswith("_jg_") and not is_returned(name)):
+                continue
+            open_ = kind is Maybe or is_returned(name)
+            if open_ and is_missing(self.before.get(name)):  # nobody looks at it without a turn
                 continue
             if kind is OneOf:
                 if carried.inits[0] is None:  # no option: it is not bound
@@ -1024,11 +1105,11 @@ class Region:
             known = dict(carried_kinds.boxes(carried.tree))
             for k, (init, t) in enumerate(zip(carried.inits, carried.types, strict=True)):
                 have = None if init is None else carried_type(init)
-                if have is not None and (k in known or k - 1 in known):
+                if t is None or (have is not None and (k in known or k - 1 in known)):
                     continue
-                if t is not None and (
-                    have is None or have.dtype != t.dtype or have.kind != t.kind or have.kind == "array"
-                ):
+                if have is None or have.dtype != t.dtype or have.kind != t.kind:
+                    return name
+                if have.kind == "array" and not kinds and not open_:
                     return name
         return ""
 
@@ -1039,7 +1120,8 @@ class Region:
         return bool(new)
 
     def _remember(self) -> None:
-        names = [(n, c.tree, tuple(c.types), c.read, dict(c.wholes)) for n, c in self.names.items()]
+        known = {n: c for n, c in self.names.items() if n not in self.whole_names}
+        names = [(n, c.tree, tuple(c.types), c.read, dict(c.wholes)) for n, c in known.items()]
         self.regions.decided[self._entry_key] = names, frozenset(self.unlinked), frozenset(self.links)
 
     _entry_key: Any = None

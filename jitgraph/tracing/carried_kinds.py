@@ -7,7 +7,7 @@ is carried with a bool that says of which kind it is (`carry`): a node `Boxed` i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,18 +15,34 @@ import numpy as np
 from jitgraph.ir.graph import Value
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import LEAF, TreeDef, flatten
+from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.capture_mode import is_spoiled
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, parts_of
 from jitgraph.tracing.kind_uses import sees_kind
-from jitgraph.tracing.kinds import Boxed, boxed_as, holder, is_exact, join_kinds
-from jitgraph.tracing.merging import Scope, carried_type, exact_types, is_value, type_of
+from jitgraph.tracing.kinds import Boxed, boxed_as, holder, is_held, join_kinds
+from jitgraph.tracing.merging import Scope, carried_type, exact_types, is_value, join, same_static, type_of
 
 if TYPE_CHECKING:
     from jitgraph.tracing.carried import Region
 
 _FLAG = python_type("py_bool")
 Pair = tuple[TensorType, TensorType]
+
+
+@dataclass(slots=True, eq=False)
+class Output:
+    """What a loop carries of a value: see `as_output`."""
+
+    tree: TreeDef | None
+    types: list[TensorType | None]
+    inits: list[Any]
+    fixed: list[Any]
+
+    def add(self, init: Any, t: TensorType | None, fixed: Any) -> None:
+        self.inits.append(init)
+        self.types.append(t)
+        self.fixed.append(fixed)
 
 
 def boxes(tree: TreeDef | None, first: int = 0) -> Iterator[tuple[int, Pair]]:
@@ -43,26 +59,26 @@ def boxes(tree: TreeDef | None, first: int = 0) -> Iterator[tuple[int, Pair]]:
 
 def parts_as(x: Any, tree: TreeDef, negated: Callable[[Value], Value] | None) -> list[Any] | None:
     """The parts of a value in a structure with scalars of two types; None if it has another one."""
-    if tree.kind is None:
-        return [x] if parts_of(x)[1] is None else None
-    if tree.kind is Boxed:
-        return boxed_as(x, tree.meta, negated)  # type: ignore[arg-type]  # the two types
-    if not any(boxes(tree)):
-        leaves, have = parts_of(x)
-        return leaves if have == tree else None
+    leaves, have = parts_of(x)
     found: list[Any] = []
-    kind = type(x)
-    if kind is not tree.kind or kind not in (tuple, list, dict) or (kind is dict and tuple(x) != tree.meta):
-        return None
-    items = list(x.values()) if kind is dict else x
-    if len(items) != len(tree.children):
-        return None
-    for item, child in zip(items, tree.children, strict=True):
-        parts = parts_as(item, child, negated)
-        if parts is None:
-            return None
-        found += parts
-    return found
+
+    def visit(have: TreeDef, to: TreeDef, at: int) -> bool:
+        if to.kind is Boxed:
+            parts = boxed_as(leaves[at], to.meta, negated) if have.kind in (None, Boxed) else None  # type: ignore[arg-type]  # the two types
+            found.extend(parts or ())
+            return parts is not None
+        if not have.is_like(to):
+            return False
+        if to.kind is None:
+            found.append(leaves[at])
+            return True
+        for child, goal in zip(have.children, to.children, strict=True):
+            if not visit(child, goal, at):
+                return False
+            at += child.count
+        return True
+
+    return found if visit(have or LEAF, tree, 0) else None
 
 
 def _with_box(tree: TreeDef | None, k: int, box: TreeDef) -> TreeDef:
@@ -116,7 +132,7 @@ def carry(region: Region, carried: Carried, k: int, end: Any, *types: TensorType
     parts, value = boxed_as(init, (yes, no)), init._storage.value if type(init) is Tensor else init
     joined = None if type(init) is Tensor else holder(yes, no, [init])  # `widen` mends what was too narrow
     joined = joined or join_kinds(yes, no)
-    if parts is None or joined is None or not is_exact(region.mode, value, type_of(init), joined):
+    if parts is None or joined is None or not is_held(region.mode, value, type_of(init), joined):
         raise Changed(carried.name, carried.types[k], end)
     carried.tree = _with_box(carried.tree, k, flatten(Boxed(0, True, yes, no))[1])
     carried.inits[k : k + 1], carried.fixed[k : k + 1] = parts, list(parts)
@@ -130,27 +146,97 @@ def widen(region: Region, carried: Carried, k: int, pair: Pair) -> bool:
     if joined is None or joined == carried.types[k] or init is None:
         return False
     value = init._storage.value if type(init) is Tensor else init
-    if not is_exact(region.mode, value, type_of(init), joined):
+    if not is_held(region.mode, value, type_of(init), joined):
         return False
     carried.types[k] = joined
     return True
 
 
-def as_output(region: Region, before: Any, t: TensorType | None) -> tuple[TreeDef, list[TensorType | None]] | None:
-    """The structure of a scalar of one type before a loop and of another behind a turn; None if no type holds both."""
+def as_output(
+    region: Region, before: Any, tree: TreeDef | None, types: Sequence[TensorType | None], fixed: Sequence[Any]
+) -> Output | None:
+    """What a loop carries of a value that no turn reads: its scalars may be of two types, before and behind it.
+
+    Args:
+        tree: the structure at the end of a turn.
+        types: of its leaves; None: one that stays what it is in `fixed`.
+
+    Returns:
+        None if no type holds both, the structures differ, or there are arrays beside scalars of two types.
+    """
+    leaves, have = parts_of(before)
+    made = Output(None, [], [], [])
+
+    def visit(have: TreeDef, to: TreeDef, old: int, at: int) -> TreeDef | None:
+        if to.kind is None or to.kind is Boxed:
+            return _leave(region, leaves[old], to, types[at], fixed[at], made) if have.kind in (None, Boxed) else None
+        if not have.is_like(to):
+            return None
+        children = []
+        for child, goal in zip(have.children, to.children, strict=True):
+            found = visit(child, goal, old, at)
+            if found is None:
+                return None
+            children.append(found)
+            old += child.count
+            at += goal.count
+        return TreeDef(to.kind, to.meta, tuple(children))
+
+    found = visit(have or LEAF, tree or LEAF, 0, 0)
+    if len(made.types) != len(types) and any(t is None or t.kind == "array" for t in types):  # whose numbers are known
+        return None
+    made.tree = None if found is None or found.kind is None else found
+    return None if found is None else made
+
+
+def is_kept(region: Region, x: Any, t: TensorType) -> bool:
+    """Whether a scalar keeps its number as type `t`, under the checks of `Region._inits` and `_ends`."""
+    return is_held(region.mode, x._storage.value if type(x) is Tensor else x, type_of(x), t)
+
+
+def is_other(region: Region, carried: Carried, leaves: Sequence[Any], tree: TreeDef | None) -> bool:
+    """Whether a turn ends with scalars, or a structure, that what no turn reads was not carried as."""
+    if tree != carried.tree:
+        return True
+    known = dict(boxes(tree))
+    for k, (x, t) in enumerate(zip(leaves, carried.types, strict=True)):
+        have = None if t is None or t.kind == "array" else carried_type(x)
+        if t is None or have is None or have == t or have.kind == "array":
+            continue
+        if k not in known or not is_kept(region, x, t):
+            return True
+    return False
+
+
+def _leave(region: Region, before: Any, to: TreeDef, t: TensorType | None, fixed: Any, made: Output) -> TreeDef | None:
+    """Add a leaf that is `before` without a turn, and of type `t` or of one of two types behind one."""
+    if t is None or t.kind == "array":
+        have = None if is_spoiled(before) else carried_type(before)
+        joined = None if t is None or have is None else join(region.mode, have, t)
+        if joined is None and (t is not None or not same_static(before, fixed)) and not is_array(before):
+            return None
+        made.add(before if joined is not None else None, joined or t, fixed)
+        return LEAF
     have = None if is_spoiled(before) or not is_value(before) else carried_type(before)
-    if t is None or have is None:
+    if have is None or have.kind == "array":
         return None
-    pair = exact_types(region.mode, before)
-    pair = pair if t in pair else [*pair, t]
-    joined = join_kinds(*pair) if len(pair) == 2 else None
-    if joined is None or not _holds(joined, t):
+    types = list(dict.fromkeys([*(to.meta if to.kind is Boxed else (t,)), *exact_types(region.mode, before)]))  # type: ignore[misc]
+    if len(types) == 1:
+        made.add(before, t, None)
+        return LEAF
+    if len(types) != 2:
         return None
-    checked = type(before) is Tensor and have.kind == "py_int"  # by `_inits`
-    known = type(before) is not Tensor and is_exact(region.mode, before, have, joined)
-    if have != joined and not (known or checked or _holds(joined, have)):
+    value = before._storage.value if type(before) is Tensor else before
+    joined = t if to.kind is Boxed else None if type(before) is Tensor else holder(types[0], types[1], [before])
+    if joined is None or not is_held(region.mode, value, have, joined):
+        joined = join_kinds(*types)
+    if joined is None or not _holds(joined, t) or not is_held(region.mode, value, have, joined):
         return None
-    return flatten(Boxed(0, True, *pair))[1], [joined, _FLAG]
+    pair = types[0], types[1]
+    value, flag = boxed_as(before, pair) or (None, None)
+    made.add(value, joined, None)
+    made.add(flag, _FLAG, None)
+    return flatten(Boxed(0, True, *pair))[1]
 
 
 def _holds(t: TensorType, other: TensorType) -> bool:

@@ -15,7 +15,6 @@ from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.types import python_type
 from jitgraph.pytree import unflatten
 from jitgraph.tracing import carried_options
-from jitgraph.tracing.capture_mode import is_spoiled
 from jitgraph.tracing.carried_names import is_missing, parts_of
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.merging import Scope, remade, same_place, variables_of
@@ -51,7 +50,7 @@ def _ends(region: Region, name: str, value: Any) -> list[Any]:
 
 def _part(leaves: Sequence[Any], k: int) -> Any:
     x = leaves[k] if k < len(leaves) else None
-    return x if is_object(x) and not is_spoiled(x) else None
+    return x if is_object(x) else None
 
 
 def begin_turn(region: Region, opened: Opened) -> Turn | None:

@@ -10,13 +10,13 @@ from jitgraph.ir.dims import symbols
 from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import LEAF, TreeDef, flatten
 from jitgraph.tracing.carried_names import Carried, Changed, Option, dense, is_array, is_missing, protected
+from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.kinds import boxed
 from jitgraph.tracing.merging import (
     alike,
     carried_type,
     describe,
     is_option,
-    is_returned,
     kind_of,
     options_of,
     renumbered,
@@ -76,7 +76,7 @@ def carry(region: Region, name: str, before: Any, end: Any, known: Carried | Non
     if len(options) > _MOST_TYPES:
         raise Changed(name, before, end)
     tree = TreeDef(OneOf, _meta(region, name, before, end), (LEAF, *(o.tree for o in options)))
-    read = name in region.info.head
+    read = name in region.info.head and name != RETURNED  # no turn follows one that returns
     region.names[name] = Carried(
         name, tree, inits, types, fixed, read, read_only=protected(inits), options=tuple(options)
     )
@@ -155,4 +155,4 @@ def at_end(region: Region, carried: Carried, end: Any) -> list[Any] | None:
 def is_open(region: Region, name: str, before: Any, end: Any) -> bool:
     """Whether a name that turns leave as `end` may be carried as one of several types."""
     known = name in region.optional or type(end) is OneOf
-    return known and not is_returned(name) and name not in region.cells and is_option(before) and is_option(end)
+    return known and name not in region.cells and is_option(before) and is_option(end)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitgraph.ir.builder import constant_type
+from jitgraph.ir.builder import constant_type, is_long
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.records import dataclass
@@ -178,5 +178,5 @@ def _types(mode: CaptureMode, x: Any) -> list[TensorType]:
     if type(x) is Tensor:
         tag = tag_of(mode, x)
         return [x.type] if tag is None else [tag.yes, tag.no]
-    known = isinstance(x, bool | float | complex | np.number | np.bool_) or (type(x) is int and -(2**63) <= x < 2**63)
+    known = isinstance(x, bool | float | complex | np.number | np.bool_) or (type(x) is int and not is_long(x))
     return [constant_type(x)] if known else []

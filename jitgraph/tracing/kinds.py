@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from jitgraph import pytree
-from jitgraph.ir.builder import constant_type
+from jitgraph.ir.builder import constant_type, is_long
 from jitgraph.ir.graph import Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.rewrite import constant_of
@@ -136,25 +136,31 @@ def join_kinds(a: TensorType, b: TensorType) -> TensorType | None:
     return scalar_type(dtype)
 
 
-def is_exact(mode: Any, value: Any, have: TensorType, to: TensorType) -> bool:
+def is_held(mode: Any, value: Any, have: TensorType, to: TensorType) -> bool:
     """Whether a value keeps its number when it is converted: a dtype that holds all, a constant that fits.
 
-    A Python int that only the run knows does so under a check, emitted here.
+    A Python int that only the run knows does so under a check: see `is_exact`.
 
     Args:
         value: None: a size; no array has 2^53 elements.
     """
     if value is None:
-        return to.dtype.itemsize >= 8
-    rounds = have.dtype.kind in "iu" and to.dtype.kind == "f" and have.dtype.itemsize == 8
+        return to.dtype in _WIDE or to.dtype == np.uint64
+    rounds = have.dtype.kind in "iu" and to.dtype.kind in "fc" and have.dtype.itemsize == 8
     if np.can_cast(have.dtype, to.dtype, "safe") and not rounds:
         return True
-    if isinstance(value, Value) and value in mode.small:
-        return True
     if have.kind == "py_int" and isinstance(value, Value) and constant_of(value) is None:
-        within_limits(mode, value)
-        return True
+        return to.dtype in _WIDE
     return not isinstance(value, Tensor) and _is_held(to, value)
+
+
+def is_exact(mode: Any, value: Any, have: TensorType, to: TensorType) -> bool:
+    """The same, with the check of a Python int emitted here."""
+    held = is_held(mode, value, have, to)
+    rounds = have.kind == "py_int" and to.dtype.kind in "fc" and value not in mode.small
+    if held and rounds and isinstance(value, Value) and constant_of(value) is None:
+        within_limits(mode, value)
+    return held
 
 
 def either(mode: Any, flag: Value, yes: Any, no: Any) -> Tensor | None:
@@ -163,7 +169,7 @@ def either(mode: Any, flag: Value, yes: Any, no: Any) -> Tensor | None:
     Returns:
         None where a scalar has a tag already, or no type holds the numbers of both as they are.
     """
-    if tag_of(mode, yes) is not None or tag_of(mode, no) is not None:
+    if tag_of(mode, yes) is not None or tag_of(mode, no) is not None or is_long(yes) or is_long(no):
         return None
     values = [lift(mode, yes), lift(mode, no)]
     types = values[0].type, values[1].type
@@ -205,8 +211,8 @@ def _is_held(t: TensorType, value: Any) -> bool:
         return False
     with np.errstate(all="ignore"):
         held = number.astype(t.dtype)
-        back = (held if number.dtype.kind == "c" else held.real).astype(number.dtype)
-    return bool(back == number) or (t.dtype.kind in "fc" and bool(number != number))  # noqa: PLR0124  # a NaN
+    same = held.item() == number.item()  # by Python, which rounds and wraps nothing
+    return same or (t.dtype.kind in "fc" and bool(number != number))  # noqa: PLR0124  # a NaN
 
 
 def promoted(t: TensorType, other: np.dtype) -> np.dtype:
@@ -266,7 +272,7 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
     """
     found = list(values)
     if any(type(x) in (list, tuple) for x in values):  # Python's numbers refuse them, NumPy's make arrays of them
-        return [told(mode, x) for x in values]
+        return [told_in(mode, x) for x in values]
     for k, x in enumerate(found):
         tag = tag_of(mode, x)
         if tag is not None and tag.flag in mode.known_flags:
@@ -316,6 +322,13 @@ def has_tags(mode: Any, f: Any, values: Iterable[Any]) -> bool:
         elif type(x) in _NESTING and id(f) not in _PASSING and has_tags(mode, f, _items(x)):
             return True
     return False
+
+
+def in_sequence(mode: Any, a: Any, b: Any) -> bool:
+    """Whether an operand is a list or tuple of scalars of open kinds, and the other makes NumPy take it as an array."""
+    if type(a) in (list, tuple):
+        a, b = b, a
+    return type(b) in (list, tuple) and _dtype_of(a) is not None and has_tags(mode, None, (b,))
 
 
 #: What holds the arguments that functions look at.
@@ -435,6 +448,8 @@ def _computes_alike(mode: Any, name: str, tag: Tag, joined: TensorType) -> bool:
 _ARITHMETIC: Final = frozenset(("add", "sub", "mul", "truediv", "neg", "pos", "iadd", "isub", "imul", "itruediv"))
 _ORDER: Final = ("py_bool", "py_int", "py_float", "np_scalar")
 _LARGEST: Final = 2.0**53
+#: What holds Python's ints: those of 64 bits, or up to `_LARGEST`.
+_WIDE: Final = (np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.complex128))
 
 
 def _rank(t: TensorType) -> int | None:

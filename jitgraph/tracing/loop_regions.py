@@ -24,7 +24,7 @@ from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import python_type
 from jitgraph.tensor import Storage, dim_tensor, lift, wrap
-from jitgraph.tracing import carried_kinds, carried_objects
+from jitgraph.tracing import carried_objects
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.carried import NeedsFirstTurn, Region
 from jitgraph.tracing.carried_names import Changed, is_missing
@@ -79,7 +79,6 @@ class ForRegion(Region):
         self.key = key
         self.block = Block()
         self.opened: Opened | None = None
-        self.mark: Mark | None = None
         self.peeling = False
         self.with_break = False
         #: Whether a turn traced in front of the loop has left it: False, or a traced bool.
@@ -264,10 +263,18 @@ class ForRegion(Region):
                 self.turns = 2
                 self._begin(self.before)
                 return
+            try:
+                self._part_written()
+            except Changed as change:
+                self.regions.undo(mark, self.block)
+                self._peel(change)
+                return
         needed = self._needs_turn()
         if needed and self.peeled and not self._runs():
             what = f"{needed} has another type if there is one turn"
-            if not self.regions.deoptimise_unless(self.sequence.length - 1, what) and carried_kinds.tell(self):
+            stopped = self.first_flag if self._needs_turn(kinds=True) else False
+            known = self.regions.deoptimise_unless(self.sequence.length - 1, what, stopped=stopped)
+            if not known and self._tells():
                 self.regions.undo(mark, self.block)
                 return
         if (needed or self._place_of() in self.regions.entered) and not self.has_turn:
@@ -283,7 +290,7 @@ class ForRegion(Region):
                 self.has_turn = self.regions.deoptimise_unless(
                     self._rest(), f"{needed} has another type if the loop has no turn"
                 )
-                if not self.has_turn and carried_kinds.tell(self):
+                if not self.has_turn and self._tells():
                     self.regions.undo(mark, self.block)
                     return
         self._emit(scope, changed)
@@ -650,9 +657,15 @@ class WhileLoop(Region):
             if new or not fits:
                 self.regions.undo(self.mark, self.block, self.test_block)
                 return
+            try:
+                self._part_written()
+            except Changed as change:
+                self.regions.undo(self.mark, self.block, self.test_block)
+                self._unroll(change)
+                return
             if not self.has_turn and self._needs_turn():
                 asks, self.asked = not self.asked, True
-                if asks or carried_kinds.tell(self):
+                if asks or self._tells():
                     self.regions.undo(self.mark, self.block, self.test_block)
                     self.asking = asks
                     return

@@ -7,18 +7,18 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FrameType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from jitgraph import dtypes, errors
-from jitgraph.ir.builder import Undecided, constant_type
+from jitgraph.ir.builder import Undecided, constant_type, is_long
 from jitgraph.ir.dims import DimLike, symbols
 from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.transform import bound_symbols, dims_of_attr
-from jitgraph.ir.types import IndexMap, Kind, TensorType, c_layout, python_type, same_layout, scalar_type
+from jitgraph.ir.types import IndexMap, Kind, Shape, TensorType, c_layout, python_type, same_layout, scalar_type
 from jitgraph.pytree import TreeDef, children, flatten
 from jitgraph.tensor import READ_ONLY, Storage, Tensor, is_writable, lift, make, wrap
 from jitgraph.tracing.choices import Choice
@@ -104,16 +104,23 @@ def caller_scope(names: dict[str, Any]) -> Scope:
 
 
 @contextmanager
-def at_versions(versions: dict[Storage, Any]) -> Iterator[None]:
-    """Read storages as they were at the end of a region."""
-    before = {s: s.value for s in versions}
+def at_versions(versions: dict[Storage, Any], stale: dict[Storage, Any] | None = None) -> Iterator[None]:
+    """Read storages as they were at the end of a region.
+
+    Args:
+        stale: those that were unusable there, with the modes that say so.
+    """
+    stale = stale or {}
+    before = [(s, s.mode, s.value) for s in (*versions, *stale)]
     for storage, value in versions.items():
         storage.value = value
+    for storage, mode in stale.items():
+        storage.mode, storage.value = mode, None
     try:
         yield
     finally:
-        for storage, value in before.items():
-            storage.value = value
+        for storage, mode, value in before:
+            storage.mode, storage.value = mode, value
 
 
 def is_returned(name: str) -> bool:
@@ -127,7 +134,7 @@ def is_number(x: Any) -> bool:
 
 def is_value(x: Any) -> bool:
     """A traced value, or a number that can become one."""
-    return (type(x) is Tensor and x.is_traced) or is_number(x)
+    return (type(x) is Tensor and x.is_traced) or (is_number(x) and not is_long(x))
 
 
 def type_of(x: Any) -> TensorType:
@@ -310,7 +317,7 @@ def describe(x: Any) -> str:
     if type(x) is Tensor:
         return str(x.type)
     if is_number(x):
-        return str(constant_type(x)) if not isinstance(x, int) or -(2**63) <= x < 2**63 else "int"
+        return "int" if is_long(x) else str(constant_type(x))
     if type(x) is OneOf:
         return " or ".join(map(describe, x.options))
     return "None" if x is None else repr(x) if isinstance(x, str) and len(x) < 20 else type(x).__name__
@@ -332,11 +339,14 @@ def kind_of(mode: CaptureMode, x: Any) -> Any:
     return Typed(exact_types(mode, x)) if is_value(x) else x
 
 
+_FIXED: Final = (str, bytes, np.ufunc, BuiltinFunctionType)
+
+
 def is_option(x: Any) -> bool:
     """Whether a variable may be this on one path and something of another type on another: nothing that can change."""
     if type(x) is OneOf or type(x) is tuple:
         return all(map(is_option, options_of(x) if type(x) is OneOf else x))
-    return x is None or type(x) in (str, bytes, np.ufunc, BuiltinFunctionType) or is_value(x) or _is_defined(x)
+    return x is None or type(x) in _FIXED or is_number(x) or is_value(x) or _is_defined(x)
 
 
 def _is_defined(x: Any) -> bool:
@@ -391,6 +401,7 @@ class Merge:
         blocks: the regions the two values come from; conversions are emitted at their ends.
         is_outer: whether a storage existed before the regions.
         versions: for each region the versions that it leaves of storages from outside.
+        stale: for each region those that it makes unusable, with the modes that say so.
         born: for each region the objects of the user's classes that it made, by identity.
         settle: the branch, if one of its sides may be assumed instead (`Regions.key_of`).
         before: the variables in front of the branch.
@@ -403,6 +414,7 @@ class Merge:
         blocks: Sequence[Block],
         is_outer: Callable[[Storage], bool],
         versions: Sequence[dict[Storage, Any]],
+        stale: Sequence[dict[Storage, Any]],
         born: Sequence[dict[int, Any]],
         settle: Any,
         predicate: Value,
@@ -413,6 +425,7 @@ class Merge:
         self.born = born
         self.settle = settle
         self.versions = versions
+        self.stale = stale
         self.mode = mode
         self.blocks = blocks
         self.is_outer = is_outer
@@ -448,7 +461,7 @@ class Merge:
             builder.at_end(block)
 
     def _read(self, k: int, x: Any) -> Value:
-        with at_versions(self.versions[k]):
+        with at_versions(self.versions[k], self.stale[k]):
             return self._in(k, lambda: lift(self.mode, x))  # type: ignore[no-any-return]
 
     def merge(self, name: str, a: Any, b: Any, line: str) -> Callable[[Sequence[Value]], Any]:
@@ -828,8 +841,11 @@ class Merge:
             for storage, _, is_late in others:
                 self.mode.watch(made, [storage], self.settle, late=late or is_late)
             twins.append((made, x._steps, late))
-        fitting = next((twin for twin in others if twin[1] in ((), x._steps)), None)
-        return None if fitting is None else make(fitting[0], () if fitting[1] else x._steps)
+        for storage, steps, _ in others:
+            rest = _seen_from(steps, x, x._storage.value.type.shape)
+            if rest is not None and not is_bound_in(rest, self._inner):
+                return make(storage, rest)
+        return None
 
     def _origins(self, *sides: Any) -> tuple[Origins, list[int]]:
         """What the merged array may be, and the results that say what it is; none where the predicate does."""
@@ -846,6 +862,21 @@ class Merge:
         return origins, [self.pair(x, y, x.type) for x, y in zip(*codes, strict=True)]
 
 
+def _seen_from(steps: tuple[Any, ...], x: Tensor, shape: Shape) -> tuple[Any, ...] | None:
+    """What leads to the view `x` from another one of its storage; None where that is not known to have all of `x`.
+
+    Args:
+        steps: those of the other view.
+        shape: of the storage.
+    """
+    if steps == x._steps[: len(steps)]:
+        return x._steps[len(steps) :]
+    back = steps[0].inverse(shape) if len(steps) == 1 and isinstance(steps[0], IndexMap) else None
+    if back is None or not x._steps or not isinstance(x._steps[0], IndexMap):
+        return None if back is None else (back, *x._steps)
+    return (back.then(x._steps[0]), *x._steps[1:])
+
+
 def remade(x: Tensor, storage: Storage) -> Tensor:
     """The same view of another storage."""
     made = make(storage, x._steps, x._type if x._steps else None)
@@ -857,8 +888,6 @@ def remade(x: Tensor, storage: Storage) -> Tensor:
 def carried_type(x: Any) -> TensorType | None:
     """The type that a variable is carried with around a loop; None if it is nothing to carry."""
     if not is_value(x):
-        return None
-    if type(x) is int and not -(2**63) <= x < 2**63:
         return None
     t = type_of(x)
     return python_type(t.kind) if t.is_python else t

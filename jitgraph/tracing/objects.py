@@ -87,8 +87,8 @@ class Turn:
 
 
 def is_object(x: Any) -> bool:
-    """Whether a value is a traced array."""
-    return type(x) is Tensor and x.is_traced and x.type.kind == "array"
+    """Whether a value is a traced array; one whose elements are not known any more is still the object it was."""
+    return type(x) is Tensor and x.is_traced and (x._storage.value is None or x.type.kind == "array")
 
 
 def object_of(x: Tensor) -> Any:

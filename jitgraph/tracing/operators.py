@@ -181,6 +181,11 @@ class Operators(Members):
             except kinds.Open as answer:
                 return self.by_kind(answer, lambda: self.binary(name, a, b))
             return kinds.tag_result(self.mode, name, (a, b), _BINARY[name](a, b))
+        if self.mode.kinds and kinds.in_sequence(self.mode, a, b):
+            try:
+                a, b = kinds.told_in(self.mode, a), kinds.told_in(self.mode, b)
+            except kinds.Open as answer:
+                return self.by_kind(answer, lambda: self.binary(name, a, b))
         if kind_a in PLAIN and kind_b in PLAIN:
             if kind_a in _SEQUENCES or kind_b in _SEQUENCES:
                 found = of_sequence(name, a, b)
@@ -241,6 +246,11 @@ class Operators(Members):
             except kinds.Open as answer:
                 return self.by_kind(answer, lambda: self.augmented(name, a, b))
             return kinds.tag_result(self.mode, name, (a, b), _AUGMENTED[name](a, b))
+        if self.mode.kinds and kinds.in_sequence(self.mode, a, b):
+            try:
+                a, b = kinds.told_in(self.mode, a), kinds.told_in(self.mode, b)
+            except kinds.Open as answer:
+                return self.by_kind(answer, lambda: self.augmented(name, a, b))
         if kind in _SEQUENCES or type(b) in _SEQUENCES:
             found = of_sequence(name, a, b)
             if found is not NotImplemented:

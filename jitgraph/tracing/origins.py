@@ -239,9 +239,9 @@ class Origins:
         nothing: list[Any] = [0] * self.width
 
         def visit(x: Any) -> list[Any]:
-            if type(x) is not Tensor or x._storage.value is None:
+            if type(x) is not Tensor:
                 return nothing
-            if is_outer(x._storage):
+            if is_outer(x._storage):  # one that a turn made unusable is still the array it was
                 known = self.find(mode, x)
                 if known is None:
                     return nothing

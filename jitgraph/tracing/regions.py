@@ -296,6 +296,28 @@ class Regions:
                 storage.value = old
         return changed
 
+    def revive(self, opened: Opened, written: Collection[Storage]) -> dict[Storage, Any]:
+        """Arrays from before a closed side of a branch that it made unusable, with their modes; they are usable again.
+
+        Args:
+            written: storages that it wrote, whose values are those from before already.
+        """
+        first: dict[Storage, tuple[Any, Any]] = {}
+        kept: list[tuple[Storage, Any, Any]] = []
+        for storage, mode, old in self.mode.spoiled[opened.spoiled :]:
+            outer = storage in first or storage in written or (old is not None and not defined_in(old, opened.block))
+            if outer:
+                first.setdefault(storage, (mode, old))
+            else:
+                kept.append((storage, mode, old))
+        self.mode.spoiled[opened.spoiled :] = kept
+        stale = {storage: storage.mode for storage in first}
+        for storage, (mode, old) in first.items():
+            storage.mode = mode
+            if storage not in written:
+                storage.value = old
+        return stale
+
     def _check_untouched(self, opened: Opened) -> None:
         before = opened.outside
         for key, value in self.outside.state().items():
@@ -415,19 +437,25 @@ class Regions:
         """Whether the number of turns follows from the sizes of arguments and from integers among them."""
         return self.mode.integers_behind(trips) is not None
 
-    def deoptimise_unless(self, trips: DimLike, why: str, *, undo: bool = False) -> bool:
+    def deoptimise_unless(self, trips: DimLike, why: str, *, stopped: Any = False, undo: bool = False) -> bool:
         """Rerun the call in Python when the loop has no turn; False if something visible may have been written.
 
         Args:
+            stopped: a traced bool: whether a turn in front of it ended the loop.
             undo: arrays of the caller's that were written are put back, if that is all.
         """
-        if self.mode.can_rerun():
-            self.mode.check(self.mode.compare("ge", trips, 1), "deoptimise", why)
-            return True
-        if undo and self.mode.can_turn_back():
-            self.mode.leave_to_python(self.mode.compare("ge", trips, 1), why)
-            return True
-        return False
+        mode = self.mode
+        if not (mode.can_rerun() or (undo and mode.can_turn_back())):
+            return False
+        runs = mode.compare("ge", trips, 1)
+        if stopped is not False:
+            apply = mode.builder.apply
+            runs = apply(REGISTRY["logical_and"], runs, apply(REGISTRY["logical_not"], lift(mode, stopped))[0])[0]
+        if mode.can_rerun():
+            mode.check(runs, "deoptimise", why)
+        else:
+            mode.leave_to_python(runs, why)
+        return True
 
 
 def _variables(scope: Any) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def _slice(check: Op, known: set[Value], symbols: set[str]) -> list[Op] | None:
 def _raise_instead(graph: Graph, check: Op) -> None:
     site = graph.sites[check.attrs["site"]]
     if isinstance(site.call, Handled):
-        raise errors.TraceError(
+        raise errors.LeftToPython(
             errors.describe(
                 f"{site.call.why}, after a write that the caller can see",
                 site.loc,

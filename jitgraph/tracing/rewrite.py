@@ -446,7 +446,8 @@ class _Rewriter(ast.NodeTransformer):
         name = _text("i" + _OPERATORS[type(node.op)].rstrip("_"), node)
         target, value = node.target, self.expr(node.value)
         if isinstance(target, ast.Name):
-            return _assign(target.id, _call(node, "augmented", name, _name(target.id, target), value), node)
+            loaded = self.expr(_name(target.id, target))  # before the value: if it is unbound, that is the first error
+            return _assign(target.id, _call(node, "augmented", name, loaded, value), node)
         if isinstance(target, ast.Attribute):
             known = _call(node, "target_attr", self.expr(target.value), _text(target.attr, target))
             return _expr(_call(node, "augmented_attr", name, known, value))

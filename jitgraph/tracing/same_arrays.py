@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jitgraph.tensor import Storage, Tensor
+from jitgraph.tensor import Storage, Tensor, make
 from jitgraph.tracing.capture_mode import is_spoiled
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.identity import note
@@ -82,7 +82,11 @@ def watch_heads(region: Region) -> None:
 def compare_stale(region: Region, mark: Mark) -> bool:
     """Whether a turn leaves usable what it found so."""
     since = region.mode.spoiled[mark.spoiled :]
-    spoiled = {s: s.mode for s, _, old in since if old is not None and not region._is_made_inside(old)}
+    spoiled = {
+        s: s.mode
+        for s, _, old in since
+        if old is not None and (s in region.storages or not region._is_made_inside(old))
+    }
     new = spoiled.keys() - region.stale.keys()
     region.stale.update(spoiled)
     region.storages = [s for s in region.storages if s not in region.stale]
@@ -94,6 +98,38 @@ def spoil_stale(region: Region) -> None:
         if storage.value is not None:
             region.mode.spoiled.append((storage, storage.mode, storage.value))
             storage.mode, storage.value = mode, None
+
+
+def name_wholes(region: Region, scope: Scope) -> bool:
+    """New arrays that a turn leaves several views of, and no name, get names: the views share what is carried then.
+
+    Whether there is no new one.
+    """
+    views: dict[Storage, list[tuple[str, int, Tensor]]] = {}
+    for name in region.info.after:
+        if name == region.own_flag or name in region.whole_names or not region._is_unread(name):
+            continue
+        for k, x in enumerate(parts_of(scope.get(name))[0]):
+            known = is_array(x) and x._storage.value is not None and not region._is_outer(x)
+            if known and x._storage not in region.head_leaves and x._storage not in region.mode.choices:
+                views.setdefault(x._storage, []).append((name, k, x))
+    unnamed = dict.fromkeys(views)
+    for known_as, (name, k) in region.whole_names.items():
+        leaves = parts_of(scope.get(name))[0]
+        storage = leaves[k]._storage if k < len(leaves) and is_array(leaves[k]) else None
+        if storage in unnamed:
+            del unnamed[storage]
+            scope.locals[known_as] = make(storage, ())
+    fits = True
+    for storage in unnamed:
+        whole, ends = make(storage, ()), views[storage]
+        several = len({x._steps for _, _, x in ends}) > 1 and all(x._steps for _, _, x in ends)
+        if several and region._inner().isdisjoint(sizes_of(whole)):
+            region.whole_names[f"_jg_whole_{len(region.whole_names)}"] = ends[0][:2]
+            fits = False
+    if not fits:
+        region.info = region.info._replace(after=tuple(dict.fromkeys((*region.info.after, *region.whole_names))))
+    return fits
 
 
 def compare_links(region: Region, scope: Scope) -> bool:
@@ -296,7 +332,7 @@ def add_origins(region: Region, carried: Carried, k: int, views: list[Tensor]) -
     init = carried.inits[k]
     new = k not in carried.origins
     origins = carried.origins.setdefault(k, Origins())
-    first = [] if not is_array(init) or is_spoiled(init) else look(region.mode, init, lambda s: True).views
+    first = [init] if is_array(init) else []
     return origins.add(region.mode, [*first, *views], region._inner()) or new
 
 
@@ -309,7 +345,7 @@ def is_shared(region: Region, carried: Carried, k: int, *, others: bool = False)
         others: another leaf is a view of it at the end of a turn, too.
     """
     init = carried.inits[k]
-    if not is_array(init) or is_spoiled(init) or is_written(region, carried, k):
+    if not is_array(init) or is_written(region, carried, k):
         return False
     storage = init._storage
     if others and (carried.name, k) in region.moving:

@@ -251,7 +251,8 @@ def _fold(ufunc: np.ufunc, x: Tensor, axis: Any, dtype: Any, out: Any, keepdims:
         mask = None if mask is None else reshape_to(mask, (1,))
     if not starts and ufunc.identity is None:
         require_elements(x, axes, ufunc.__name__)
-    if ufunc in (np.fmax, np.fmin) and not starts and found.kind != "c":
+    kept = rounds_between(ufunc, out, found)
+    if ufunc in (np.fmax, np.fmin) and not starts and found.kind != "c" and kept is None:
         initial = x.type.dtype.type(np.nan) if found.kind == "f" else _worst(found, low=ufunc is np.fmax)
         starts = True
     if not axes and not starts:  # nothing is combined
@@ -263,7 +264,6 @@ def _fold(ufunc: np.ufunc, x: Tensor, axis: Any, dtype: Any, out: Any, keepdims:
     if mask is not None:
         operands.append(mask)
     attrs: dict[str, Any] = {"function": UFUNCS[ufunc], "axes": tuple(sorted(axes)), "keepdims": bool(keepdims)}
-    kept = rounds_between(out, found)
     if kept is not None:
         attrs.update(into=kept, by_numpy=True)
     elif ufunc in _UNLIKE_FOLDS:
@@ -291,7 +291,7 @@ def _reorderable(ufunc: np.ufunc) -> bool:
 def _require_target(x: Tensor, out: Any) -> None:
     target = target_of(out)
     if target is not None:
-        require_shape(target, x, "provided out is the wrong size for the accumulation.")
+        require_shape(x._storage.mode, target, x.type.shape, "provided out is the wrong size for the accumulation.")
 
 
 def accumulate_by(ufunc: np.ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:

@@ -1,7 +1,7 @@
 """`einsum` by diagonals, sums, transposes and matrix products: operands are contracted from left to right.
 
 Without a sum the result is a view of the operand, as in NumPy. Sums are added in the order of `sum` and of BLAS, not in
-that of NumPy's einsum.
+that of NumPy's einsum, unless bits have to be NumPy's: then it is called back.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.dtypes import native
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, is_writable
@@ -32,8 +33,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     text, arrays = _parse(operands)
     tensors = [array_tensor(x, mode) for x in arrays]
     given, wanted = _labels(text, tensors)
+    exact = isinstance(mode, TraceMode) and mode.exact and _rounds(tensors, given, wanted)
     plain = None if kwargs else _reconciled(tensors, given)
-    if plain is None:
+    if plain is None or exact:
         if isinstance(mode, TraceMode):
             named = {**kwargs, "optimize": optimize} if out is None else {**kwargs, "optimize": optimize, "out": out}
             return mode.unsupported("np.einsum", operands, named, np.einsum)
@@ -47,6 +49,12 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     left, have = _summed(left, have, set(wanted))
     made = transpose(left, [have.index(name) for name in wanted]) if have != wanted else left
     return deliver(fresh_scalar(made) if not wanted else made, out, repeats=True)
+
+
+def _rounds(tensors: Sequence[Tensor], given: Sequence[Labels], wanted: Labels) -> bool:
+    """Whether floats are added up, so that NumPy's own order shows."""
+    summed = any(name not in wanted for labels in given for name in labels)
+    return (summed or len(tensors) > 1) and any(t.type.dtype.kind in "fc" for t in tensors)
 
 
 def _parse(operands: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -168,7 +176,7 @@ def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
 def _summed(x: Tensor, labels: Labels, kept: set[Any]) -> tuple[Tensor, Labels]:
     axes = tuple(k for k, name in enumerate(labels) if name not in kept)
     if axes:
-        x = sum(x, axis=axes, dtype=x.type.dtype)
+        x = sum(x, axis=axes, dtype=native(x.type.dtype))
     return x, [name for name in labels if name in kept]
 
 

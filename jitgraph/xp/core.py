@@ -206,6 +206,7 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
                     return tracing.lifted(made) if isinstance(tracing, TraceMode) and tracing.lifts else made
             elif mode is EAGER and not views and not (creates and current_mode() is not None):
                 return call_numpy(original, label, args, kwargs, tensors=True)
+            mark = mode.mark() if isinstance(mode, TraceMode) else None
             while True:
                 try:
                     given = kwargs.get("out")
@@ -214,6 +215,9 @@ def numpy_function(*originals: Any, views: bool = False, creates: bool = False, 
                     return body(*args, **kwargs)
                 except errors.JitgraphError as error:
                     first = first_refusal(original, args, kwargs, error)
+                    is_first = isinstance(original, np.ufunc) and isinstance(first, errors.DTypeError)
+                    if is_first and mark is not None and isinstance(mode, TraceMode):
+                        mode.drop_checks(mark)
                     raise (mode.located(first) if isinstance(mode, TraceMode) else first) from None
                 except Undecided as unknown:
                     tracing = mode if isinstance(mode, TraceMode) else current_mode()
@@ -343,7 +347,7 @@ def fit(mode: Any, value: Any, t: Any, casting: str) -> Any:
     """
     have = mode.type_of(value)
     if have.dtype != t.dtype:
-        if have.kind == "py_complex" and t.dtype.kind != "c" and casting == "unsafe":
+        if have.kind == "py_complex" and t.dtype.kind not in "bc" and casting == "unsafe":
             what = "int() argument must be a string, a bytes-like object"
             if t.dtype.kind not in "iu":
                 what = "float() argument must be a string"
@@ -432,7 +436,7 @@ def size_of(x: Any, free: bool = False) -> DimLike:
     """A size given by the user (int, NumPy integer, traced `py_int`) as a dim.
 
     Args:
-        free: -1 says that the size follows from the others: whether a traced number is -1 is assumed.
+        free: a negative number says that the size follows from the others: it is -1; that a traced one is, is assumed.
     """
     kind = type(x)
     if kind is int:
@@ -442,7 +446,7 @@ def size_of(x: Any, free: bool = False) -> DimLike:
     if kind is Tensor:
         dim, mode = x._dim, x._storage.mode
         if isinstance(dim, Dim):
-            return _not_negative(mode, dim)
+            return -1 if free and _is_negative(mode, dim) else _not_negative(mode, dim)
         if isinstance(dim, int):
             return dim
         if isinstance(mode, TraceMode):
@@ -451,24 +455,31 @@ def size_of(x: Any, free: bool = False) -> DimLike:
                 raise errors.DTypeError(f"'{t}' object cannot be interpreted as an integer")
             value = lift(mode, x)
             known = mode.builder.apply(R("ge"), value, 0)[0]
-            if free and mode.can_rerun() and not mode.assume(known, "a negative size"):
-                mode.check(mode.builder.apply(R("eq"), value, -1)[0], "ValueError", _NEGATIVE)
+            if free and mode.can_turn_back() and not mode.assume(known, "a negative size"):
                 return -1
-            mode.check(known, "ValueError", _NEGATIVE)
+            mode.check(known, "ValueError", NEGATIVE)
             return mode.bind(value, "k", 0)
     return operator.index(x)
 
 
-_NEGATIVE = "negative dimensions are not allowed"
+NEGATIVE = "negative dimensions are not allowed"
+
+
+def _is_negative(mode: Any, dim: Dim) -> bool:
+    """Whether a computed size is below zero, by proof or guard."""
+    try:
+        return not mode.decide(">=", dim, 0)
+    except Undecided:
+        return False
 
 
 def _not_negative(mode: Any, dim: Dim) -> Dim:
     """A computed size (`n - m + 1`): proven, guarded or checked to be none below zero."""
     try:
         if not mode.decide(">=", dim, 0):
-            raise errors.ShapeError(errors.describe(_NEGATIVE, _loc(mode)))
+            raise errors.ShapeError(errors.describe(NEGATIVE, _loc(mode)))
     except Undecided:
-        mode.check(mode.compare("ge", dim, 0), "ValueError", _NEGATIVE)
+        mode.check(mode.compare("ge", dim, 0), "ValueError", NEGATIVE)
     return dim
 
 

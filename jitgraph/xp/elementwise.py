@@ -264,10 +264,14 @@ def _define_ufunc(ufunc: np.ufunc, record: str) -> Callable[..., Any]:
             mode = mode_in(tuple(kwargs.values())) or mode
         if mode is None or mode.name == "eager":
             return call_numpy(ufunc, label, operands, kwargs, mode is not None)
+        mark = mode.mark() if isinstance(mode, TraceMode) else None
         try:
             return ufunc_call(ufunc, record, operands, kwargs)
-        except errors.ShapeError as error:
-            raise first_refusal(ufunc, operands, kwargs, error) from None
+        except (errors.ShapeError, errors.DTypeError) as error:
+            first = first_refusal(ufunc, operands, kwargs, error)
+            if isinstance(mode, TraceMode) and mark is not None and isinstance(first, errors.DTypeError):
+                mode.drop_checks(mark)
+            raise first from None
 
     function.__name__ = function.__qualname__ = label
     function.__doc__ = (

@@ -11,11 +11,12 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.dims import DimLike, dim_max, dim_min, floordiv, mod
+from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
 from jitgraph.ir.types import AxisMap, IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import (
     EAGER,
+    Mode,
     Tensor,
     apply,
     dim_tensor,
@@ -27,6 +28,7 @@ from jitgraph.tensor import (
 )
 from jitgraph.xp.core import (
     EXPORTS,
+    NEGATIVE,
     R,
     array_tensor,
     axis_of,
@@ -299,13 +301,30 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     x, k = along(x, axis, "repeat")
     if (type(repeats) is Tensor and repeats.type.ndim) or (np.ndim(repeats) if type(repeats) is not Tensor else 0):
         return repeat_each(x, repeats, k)
-    if isinstance(repeats, (float, np.bool_)):
+    if isinstance(repeats, (float, np.bool_, np.floating)):
         repeats = int(repeats)
-    count = size_of(repeats)
     shape = x.type.shape
+    count = _count(x._storage.mode, repeats, shape[k])
     wide = (*shape[: k + 1], count, *shape[k + 1 :])
     spread = stretched(expand_dims(x, k + 1), wide)
     return reshape_to(apply(R("copy"), spread, order="C"), (*shape[:k], shape[k] * count, *shape[k + 1 :]))
+
+
+def _count(mode: Mode, repeats: Any, size: DimLike) -> DimLike:
+    """How often each of `size` elements is repeated. Only the size of the result may not be negative."""
+    count = repeats._dim if type(repeats) is Tensor else repeats
+    is_whole = type(repeats) is not Tensor or repeats.type.dtype.kind in "iu"
+    try:
+        sure = isinstance(mode, TraceMode) and isinstance(count, int | Dim) and mode.builder.prove(">=", count, 0)
+        if is_whole and not sure and mode.decide("==", size, 0):
+            return 0
+    except Undecided:
+        if isinstance(mode, TraceMode) and type(repeats) is Tensor and is_whole and not repeats.type.shape:
+            count = count if isinstance(count, Dim) else mode.bind(lift(mode, repeats), "k")
+            fits = mode.any_of(mode.compare("ge", count, 0), mode.compare("eq", size, 0))
+            mode.check(fits, "ValueError", NEGATIVE)
+            return dim_max(count, 0)
+    return size_of(repeats)
 
 
 def repeat_each(x: Tensor, repeats: Any, axis: int) -> Any:
@@ -314,7 +333,8 @@ def repeat_each(x: Tensor, repeats: Any, axis: int) -> Any:
     Raises:
         DTypeError, ShapeError: the counts are no integers, negative, or too few.
     """
-    from jitgraph.xp.selecting import index_array, must, size_value
+    from jitgraph.xp.selecting import must, size_value
+    from jitgraph.xp.storable import index_array
 
     mode, size = x._storage.mode, x.type.shape[axis]
     counts = index_array(repeats, mode, "safe")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.dtypes import part_of
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode
-from jitgraph.sizes import shape_text
+from jitgraph.sizes import is_one, shape_text
 from jitgraph.tensor import EAGER, Mode, Tensor, apply, read, wrap
 from jitgraph.xp.complexes import conjugate_of, is_complex, real_of
 from jitgraph.xp.core import (
@@ -29,8 +30,9 @@ from jitgraph.xp.core import (
     tensor,
 )
 from jitgraph.xp.elementwise import absolute, multiply, sqrt, square, subtract
+from jitgraph.xp.operators import power
 from jitgraph.xp.reductions import sum
-from jitgraph.xp.shape import diagonal, moveaxis, ravel, reshape_to, retyped, transpose
+from jitgraph.xp.shape import diagonal, moveaxis, ravel, reshape_to, retyped, swapaxes, transpose
 from jitgraph.xp.vectors import at_the_end, core_axes, deliver_stack
 
 
@@ -90,10 +92,30 @@ def matmul(
             text = f"matmul: Input operand {number} does not have enough dimensions (has 0, gufunc core with signature "
             raise errors.ShapeError(errors.describe(f"{text}{np.matmul.signature} requires 1)", _place(t)))
     loop = np.result_type(a.type.dtype, b.type.dtype) if dtype is None else np.dtype(dtype)
-    result = product_of(_cast_matrix(a, loop), _cast_matrix(b, loop), "x @ y")
+    turned = not placed and _fills_columns(out, a, b, loop)
+    a, b = _cast_matrix(a, loop), _cast_matrix(b, loop)
+    if turned:
+        b = _matched(b._storage.mode, a, b, a.type.shape[-1], b.type.shape[-2], "x @ y")
+        result = swapaxes(product_of(swapaxes(b, -1, -2), swapaxes(a, -1, -2), "x @ y"), -1, -2)
+    else:
+        result = product_of(a, b, "x @ y")
     if len(placed) > 2 and placed[2]:
         return deliver(moveaxis(result, tuple(range(-len(placed[2]), 0)), placed[2]), out, casting)
     return deliver_stack(result, out, casting, (a.type.ndim > 1) + (b.type.ndim > 1))
+
+
+def _fills_columns(out: Any, a: Tensor, b: Tensor, loop: np.dtype) -> bool:
+    """Whether `out` is a matrix whose rows are closer than its columns: NumPy computes the transposed product then."""
+    target = out[0] if isinstance(out, tuple) else out
+    if type(target) is not Tensor or min(target.type.ndim, a.type.ndim, b.type.ndim) < 2 or loop.kind not in "fc":
+        return False
+    t, mode = target.type, target._storage.mode
+    if t.dtype != loop or t.layout.unaligned or not isinstance(mode, TraceMode):
+        return False
+    if 1 in (*t.shape[-2:], a.type.shape[-1]):
+        return False
+    order = t.layout.order
+    return order.index(t.ndim - 1) < order.index(t.ndim - 2)
 
 
 def _cast_matrix(x: Tensor, dtype: np.dtype) -> Tensor:
@@ -105,7 +127,8 @@ def _cast_matrix(x: Tensor, dtype: np.dtype) -> Tensor:
     if t.dtype == dtype and not t.layout.unaligned:
         return x
     made = cast(x, dtype)
-    ordered = isinstance(x._storage.mode, TraceMode) and t.ndim > 1 and dtype.kind in "fc"
+    moved = t.ndim > 1 or made.type.layout.unaligned
+    ordered = isinstance(x._storage.mode, TraceMode) and moved and dtype.kind in "fc"
     return apply(R("copy"), made, order="C") if ordered else made  # type: ignore[no-any-return]
 
 
@@ -118,15 +141,25 @@ def _place(t: Tensor) -> Any:
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     _, x, y = _pair(a, b)
     if not x.type.shape or not y.type.shape:
-        return deliver(_times_number(x, y), out)
-    if x.type.ndim <= 2 and y.type.ndim <= 2:
-        made = _dot_of_few(x, y, "dot")
-        if type(out) is Tensor and out.type.dtype != made.type.dtype:
+        loop = np.result_type(x.type.dtype, y.type.dtype)
+        if out is not None and (loop.kind not in "fc" or loop == np.float16):
+            made = multiply(x, y, out=out)
+            return made if made.type.shape else made[()]
+        return _into(_times_number(x, y), out)
+    few = x.type.ndim <= 2 and y.type.ndim <= 2
+    return _into((_dot_of_few if few else _dot_of_many)(x, y, "dot"), out)
+
+
+def _into(made: Tensor, out: Any) -> Any:
+    """What `dot` returns: into `out` only if that is laid out as a result of its own would be."""
+    if type(out) is Tensor:
+        t = out.type
+        if t.dtype != made.type.dtype or t.ndim != made.type.ndim or not t.layout.is_c or t.layout.unaligned:
             raise errors.ShapeError(
                 "output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)"
             )
-        return made if deliver(made, out) is made or not made.type.shape else out
-    return deliver(_dot_of_many(x, y, "dot"), out)
+    found = deliver(made, out)
+    return found if found is made or made.type.shape else found[()]
 
 
 def _dot_of_few(x: Tensor, y: Tensor, what: str) -> Tensor:
@@ -153,8 +186,10 @@ def _dot_of_many(x: Tensor, y: Tensor, what: str) -> Tensor:
 
 def _is_complex_outer(x: Tensor, y: Tensor) -> bool:
     """A column times a row: of complex numbers BLAS, which `matmul` does not ask here, has other infinities."""
-    column = x.type.ndim == y.type.ndim == 2 and x.type.shape[1] == y.type.shape[0] == 1
-    return column and 1 not in (x.type.shape[0], y.type.shape[1]) and "c" in (x.type.dtype.kind, y.type.dtype.kind)
+    if not x.type.ndim == y.type.ndim == 2 or "c" not in (x.type.dtype.kind, y.type.dtype.kind):
+        return False
+    mode, (rows, inner), (other, columns) = x._storage.mode, x.type.shape, y.type.shape
+    return is_one(mode, inner) and is_one(mode, other) and not (is_one(mode, rows) or is_one(mode, columns))
 
 
 def _are_single(x: Tensor, y: Tensor) -> bool:
@@ -173,7 +208,7 @@ def _single(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _is_one(x: Tensor) -> bool:
-    return all(d == 1 for d in x.type.shape)
+    return all(is_one(x._storage.mode, d) for d in x.type.shape)
 
 
 def _times_one(x: Tensor, y: Tensor, what: str) -> Tensor:
@@ -260,7 +295,13 @@ def vdot(a: Any, b: Any, /) -> Any:
 def _flat(x: Tensor) -> Tensor:
     """All elements on one axis: as a view wherever one stride reaches them, which BLAS then gets."""
     x = array_tensor(x)
-    return x if x.type.ndim == 1 else reshape_to(x, (product(x.type.shape),))
+    if x.type.ndim == 1:
+        return x
+    made = reshape_to(x, (product(x.type.shape),))
+    if not made.type.layout.negative or not x.type.ndim:
+        return made
+    back = tuple(range(x.type.ndim))  # flattened as it lies in memory, and turned behind
+    return EXPORTS["flip"](reshape_to(EXPORTS["flip"](x, back), made.type.shape), 0)  # type: ignore[no-any-return]
 
 
 @numpy_function(np.outer)
@@ -344,22 +385,25 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         result = sqrt(apply(R("squared_norm"), flat) if is_complex(flat) else product_of(flat, flat, "norm"))
         return reshape_to(array_tensor(result), (1,) * t.type.ndim) if keepdims else result
     axes = axes_of(axis, t.type.ndim, "norm")
-    if ord in (None, 2, "fro", "f") and (len(axes) == 1 or ord in (None, "fro", "f")):
+    count = len(axes)
+    if count in (1, 2) and (ord is None or (ord == 2 and count == 1) or (ord in ("fro", "f") and count == 2)):
         squares = real_of(multiply(conjugate_of(t), t)) if is_complex(t) else square(t)
         return sqrt(sum(squares, axis=axes, keepdims=keepdims))
-    if len(axes) == 1:
+    if count == 1:
         (k,) = axes
         if ord == np.inf:
-            return EXPORTS["max"](absolute(t), axis=k, keepdims=keepdims)
+            return EXPORTS["max"](absolute(t), axis=k, keepdims=keepdims, initial=0)
         if ord == -np.inf:
             return EXPORTS["min"](absolute(t), axis=k, keepdims=keepdims)
         if ord == 0:
-            return sum(EXPORTS["not_equal"](t, 0).astype(t.type.dtype), axis=k, keepdims=keepdims)
+            return sum(EXPORTS["not_equal"](t, 0).astype(part_of(t.type.dtype)), axis=k, keepdims=keepdims)
         if ord == 1:
             return sum(absolute(t), axis=k, keepdims=keepdims)
         if isinstance(ord, (int, float)):
-            powers = sum(EXPORTS["power"](absolute(t), ord), axis=k, keepdims=keepdims)
-            return EXPORTS["power"](powers, 1.0 / ord)
+            size = absolute(t)
+            powers = sum(power(size, ord).astype(size.type.dtype), axis=k, keepdims=keepdims)
+            root = np.reciprocal(ord, dtype=powers.type.dtype)
+            return power(powers, root)
     return _no_norm(x, ord, axis, keepdims, t)
 
 

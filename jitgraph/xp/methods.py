@@ -157,8 +157,10 @@ def transpose(x: Tensor, *axes: Any) -> Any:
 def fill(x: Tensor, value: Any) -> None:
     if x.type.kind != "array":  # NumPy fills an array that it makes of the scalar
         return
-    if isinstance(value, (list, tuple)) or (type(value) is Tensor and value.type.ndim) or np.ndim(value):
-        storable.check_sequence(value, x.type.dtype, 0, scalar=True, from_list=isinstance(value, (list, tuple)))
+    from_list = isinstance(value, (list, tuple))
+    value = storable.stored(mode_in((x, value)) or EAGER, value, x.type.dtype, element=True)
+    if from_list or (type(value) is Tensor and value.type.ndim) or np.ndim(value):
+        storable.check_sequence(value, x.type.dtype, 0, scalar=x.type.dtype.kind != "b", from_list=from_list)
     storable.check_number(mode_in((x, value)) or EAGER, value, x.type.dtype, elements=False)
     assign(x, value)
 

@@ -609,10 +609,13 @@ def in_place(name: str, x: Tensor, other: Any) -> Any:
     require_output(x)
     if name == "matmul":
         _check_ranks(x, other)
+    mark = mode.mark() if isinstance(mode, TraceMode) else None
     try:
         _write_over(name, x, other)
-    except errors.ShapeError as error:
+    except (errors.ShapeError, errors.DTypeError) as error:
         first = first_refusal(_UFUNCS[name], (x, other), {"out": x}, error)
+        if isinstance(mode, TraceMode) and mark is not None and isinstance(first, errors.DTypeError):
+            mode.drop_checks(mark)
         raise (mode.located(first) if isinstance(mode, TraceMode) else first) from None
     return x
 

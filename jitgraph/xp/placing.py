@@ -33,7 +33,6 @@ from jitgraph.xp.core import (
     EXPORTS,
     R,
     array_tensor,
-    cast,
     lift_plain,
     mask_of,
     mode_in,
@@ -52,7 +51,18 @@ from jitgraph.xp.indexing import (
 )
 from jitgraph.xp.keys import mask_rank, parse
 from jitgraph.xp.shape import ravel, reshape_to, stretched
-from jitgraph.xp.storable import check_number, listed, refuse_order, refuse_overlap
+from jitgraph.xp.storable import (
+    check_number,
+    check_sequence,
+    index_array,
+    listed,
+    mode_named,
+    refuse_order,
+    refuse_overlap,
+    refuse_sequence,
+    same_size,
+    stored,
+)
 from jitgraph.xp.writes import setitem
 
 # --- what all share
@@ -94,6 +104,7 @@ def as_dtype(x: Any, dtype: np.dtype, mode: Mode, casting: str = "unsafe") -> Te
     if isinstance(x, (list, tuple)):
         t = listed(mode, x, dtype)
     else:
+        x = stored(mode, x, dtype, element=False)
         check_number(mode, x, dtype, elements=True)
         t = tensor(x, mode)
         is_array = t.type.kind == "array" and isinstance(x, np.ndarray | Tensor)
@@ -138,14 +149,6 @@ def positions(mode: Mode, size: DimLike) -> Tensor:
     return tensor(EXPORTS["arange"](dim_tensor(mode, size)), mode)
 
 
-def same_size(mode: Mode, a: DimLike, b: DimLike) -> bool:
-    """Whether two sizes are known to be equal: by proof or guard."""
-    try:
-        return mode.decide("==", a, b)
-    except Undecided:
-        return False
-
-
 def write_flat(x: Tensor, index: Tensor, values: Tensor) -> None:
     """`x.flat[index] = values` for positions in range, of any layout of `x`."""
     size = product(x.type.shape)
@@ -188,15 +191,20 @@ def flat_getitem(x: Tensor, key: Any) -> Any:
 
 def flat_setitem(x: Tensor, key: Any, value: Any) -> None:
     """`x.flat[key] = value`, from the first value again if there are too few."""
-    target_of(x, "x.flat")
+    x = target_of(EXPORTS["array"](x) if x.type.kind == "np_scalar" else x, "x.flat")  # into a copy of a scalar
     mode = mode_in((x, key, value)) or x._storage.mode
     if isinstance(key, int | np.integer) or (
         type(key) is Tensor and key.type.kind != "array" and key.type.dtype.kind in "iu"
     ):
         try:
+            from_list = isinstance(value, list | tuple)
+            value = stored(mode, value, x.type.dtype, element=True)
             check_number(mode, value, x.type.dtype, elements=False, refusal=("ValueError", _SINGLE))
+            check_sequence(value, x.type.dtype, 0, scalar=x.type.dtype.kind != "b", from_list=from_list)
+            if type(value) is Tensor and not sizes_agree(mode, product(value.type.shape), 1, _SINGLE):
+                raise errors.ShapeError(_SINGLE)
         except (ValueError, OverflowError, TypeError):
-            raise ValueError(_SINGLE) from None
+            raise errors.ShapeError(_SINGLE) from None
     values = as_dtype(value, x.type.dtype, mode)
     count = values.type.shape[0]
     if no_elements(mode, count):
@@ -215,16 +223,21 @@ def flat_setitem(x: Tensor, key: Any, value: Any) -> None:
         part = basic_view(mode, flat, items.items)
         size = product(part.type.shape)
         fitting = same_size(mode, count, size)
+        whole = fitting and _same_elements(part, flat)
+        if size != 1:
+            refuse_sequence(part if shares and not whole else x, value, _FLAT, ordered=whole or shares)
         assign(part, reshape_to(values if fitting else _first(values, positions(mode, size)), part.type.shape))
     else:
         places = integer_index(mode, key, flat.type.shape[0], 0)
         size = product(places.type.shape)
         fitting = same_size(mode, count, size)
+        refuse_sequence(x, value, _FLAT, ordered=False)
         setitem(flat, ravel(places), values if fitting else repeated(values, positions(mode, size)))
     if not shares:
         assign(x, reshape_to(flat, x.type.shape))
 
 
+_FLAT = "x.flat[...] = values"
 _SINGLE = "Error setting single item of array."
 
 
@@ -315,36 +328,27 @@ def stretched_mask(mode: Mode, mask: Tensor, shape: Shape, message: str) -> Tens
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`a.flat[ind] = v`, values repeated as needed; `mode` "wrap" and "clip" change positions out of range."""
     number = isinstance(a, np.generic) or (type(a) is Tensor and a.type.kind == "np_scalar")
+    if number or type(a) is Tensor:
+        mode = mode_named(mode)
     x = target_of(EXPORTS["array"](a) if number else a, "put")  # into a copy of a scalar, as NumPy does
     m = mode_in((a, ind, v)) or EAGER
     if m is EAGER:
         np.put(plain(x), unwrap(ind), unwrap(v), mode)  # type: ignore[arg-type]
         return
-    index = ravel(array_tensor(tensor(ind, m)))
-    if index.type.dtype.kind not in "iub":
-        if index.type.shape[0] != 0:
-            raise errors.DTypeError(
-                f"Cannot cast array data from dtype('{index.type.dtype}') to dtype('int64') according to the rule "
-                "'safe'"
-            )
-        return
-    values = as_dtype(v, x.type.dtype, m)
-    if no_elements(m, index.type.shape[0]):
-        return
-    if no_elements(m, product(x.type.shape)):
+    index = ravel(array_tensor(index_array(ind, m, "safe")))
+    nothing = no_elements(m, index.type.shape[0])
+    if not nothing and no_elements(m, product(x.type.shape)):
         raise errors.IndexingError("cannot replace elements of an empty array")
-    if no_elements(m, values.type.shape[0]):
+    values = as_dtype(v, x.type.dtype, m)
+    if nothing or no_elements(m, values.type.shape[0]):
         return
-    index = cast(index, np.int64)
     size = product(x.type.shape)
     if mode == "raise":
         index = integer_index(m, index, size, 0)
     elif mode == "wrap":
         index = EXPORTS["remainder"](index, size if isinstance(size, int) else dim_tensor(m, size))
-    elif mode == "clip":
-        index = EXPORTS["clip"](index, 0, dim_tensor(m, size - 1))
     else:
-        raise errors.ShapeError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+        index = EXPORTS["clip"](index, 0, dim_tensor(m, size - 1))
     index._dim = SAFE
     count = index.type.shape[0]
     if not same_size(m, values.type.shape[0], count):
@@ -434,18 +438,21 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         size = floordiv(shape[0] * shape[1] + steps - 1, steps)
     values = as_dtype(val, x.type.dtype, m)
     if no_elements(m, values.type.shape[0]):
-        if no_elements(m, size):
-            return
-        raise errors.ShapeError("Cannot fill a diagonal from an empty array")
+        return
     value = values if same_size(m, values.type.shape[0], size) else repeated(values, positions(m, size))
     if not tall:
         view = view_of(x, IndexMap((size,), tuple(AxisMap(0, 1, 0) for _ in shape)))
+        refuse_sequence(view, val, _DIAGONAL)
         assign(view, value)
         return
+    refuse_sequence(x, val, _DIAGONAL, ordered=False)
     by = steps if isinstance(steps, int) else dim_tensor(m, steps)
     index = tensor(EXPORTS["multiply"](positions(m, size), by), m)
     index._dim = SAFE
     write_flat(x, index, tensor(EXPORTS["broadcast_to"](value, dim_tensor(m, size)), m))
+
+
+_DIAGONAL = "np.fill_diagonal(x, values)"
 
 
 def _at_most(mode: Mode, a: DimLike, b: DimLike) -> bool:

@@ -11,9 +11,9 @@ import numpy as np
 
 from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
-from jitgraph.ir.types import AxisMap, IndexMap
+from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, apply, require_output, view_of
+from jitgraph.tensor import Mode, Tensor, apply, require_output, view_of
 from jitgraph.xp.core import (
     EXPORTS,
     R,
@@ -122,12 +122,28 @@ def check_target(out: Any, name: str, ndim: int, keep: bool) -> None:
         )
 
 
-def rounds_between(out: Any, dtype: np.dtype) -> np.dtype | None:
-    """The dtype of an `out` in which NumPy keeps, and so rounds, what it has added up so far; None: no such one."""
+def rounds_between(ufunc: np.ufunc, out: Any, dtype: np.dtype) -> np.dtype | None:
+    """The dtype of an `out` in which NumPy keeps what it has so far, between elements; None if that changes nothing.
+
+    Args:
+        dtype: of the loop.
+    """
     target = target_of(out)
-    if target is None or target.type.dtype == dtype or dtype.kind not in "fc":
+    if target is None or target.type.dtype == dtype:
         return None
-    return target.type.dtype
+    into = target.type.dtype
+    if dtype.kind == "b" or (dtype.kind in "iu" and into.kind in "iu" and ufunc in _MODULAR):
+        return None
+    if ufunc in _EXTREMES:
+        ordered = dtype.kind in "iuf" and (into.kind == "f" or dtype.kind == "f" or np.can_cast(dtype, into))
+        return None if ordered else into
+    exact = into.kind == dtype.kind or (dtype.kind == "u" and into.kind == "i")
+    return None if exact and dtype.kind in "iu" and np.can_cast(dtype, into) else into
+
+
+#: Ufuncs of integers whose low bits depend on the low bits of their operands only, and those that go by an order.
+_MODULAR = frozenset((np.add, np.multiply, np.subtract, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift))
+_EXTREMES = frozenset((np.maximum, np.minimum, np.fmax, np.fmin))
 
 
 def mask_for(where: Any, x: Tensor) -> Tensor | None:
@@ -183,7 +199,7 @@ def reduce_with(
         _settle_ones(x)
     attrs: dict[str, Any] = {"axes": tuple(sorted(axes)), "keepdims": keep}
     operands = [x]
-    kept = rounds_between(out, final) if additive else None
+    kept = rounds_between(ufunc, out, final)
     if initial is None and mask is None and additive and final.kind in "fc" and kept is None:
         attrs.update(function="add" if record == "reduce_sum" else "mul", by_numpy=True, bare=True)
         return deliver(apply(R("fold"), converted(x, final), **attrs), out, "unsafe")
@@ -192,9 +208,11 @@ def reduce_with(
         operands = [converted(x, final), first if first is not None else final.type(1), mask]
         return deliver(apply(R("fold"), *operands, function="mul", **attrs), out, "unsafe")
     if kept is not None:
-        operands = [converted(x, final), first if first is not None else final.type(ufunc.identity)]
+        operands = [converted(x, final)]
+        if first is not None or ufunc.identity is not None:
+            operands.append(first if first is not None else final.type(ufunc.identity))
         operands += [mask] if mask is not None else []
-        function = "add" if record == "reduce_sum" else "mul"
+        function = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum", "reduce_min": "minimum"}[record]
         return deliver(apply(R("fold"), *operands, function=function, into=kept, by_numpy=True, **attrs), out, "unsafe")
     if additive and final.kind in "fc" and x.type.dtype != final:
         attrs["dtype"] = final
@@ -351,9 +369,8 @@ _COUNTS_IN_PYTHON = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
 
 @numpy_function(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = MISSING) -> Any:
-    high, low = max(a, axis, None, keepdims), min(a, axis, None, keepdims)
-    check_target(out, "maximum", tensor(high).type.ndim, False)
-    return deliver(subtract(high, low), out)
+    high = max(a, axis, out, keepdims)  # `out` may be a part of `a`
+    return subtract(high, min(a, axis, None, keepdims), out=out)
 
 
 # --- positions
@@ -385,25 +402,31 @@ def deliver_copied(result: Tensor, out: Any, message: str) -> Any:
         ShapeError: `out` has another shape.
         DTypeError: no safe cast makes the copy.
     """
+    if target_of(out) is None:
+        return deliver(result, out)
+    require_copied(result._storage.mode, out, result.type.shape, result.type.dtype, message)
+    return deliver(result, out, "unsafe")
+
+
+def require_copied(mode: Mode, out: Any, shape: Shape, dtype: np.dtype, message: str) -> None:
+    """What NumPy refuses of `out=` before it computes a result of `shape` and `dtype`: see `deliver_copied`."""
     target = target_of(out)
     if target is None:
-        return deliver(result, out)
-    require_shape(target, result, message)
-    have, dtype = target.type.dtype, result.type.dtype
+        return
+    require_shape(mode, target, shape, message)
+    have = target.type.dtype
     if not np.can_cast(have, dtype, "safe"):
         raise errors.DTypeError(
             f"Cannot cast array data from dtype('{have}') to dtype('{dtype}') according to the rule 'safe'"
         )
-    return deliver(result, out, "unsafe")
 
 
-def require_shape(target: Tensor, result: Tensor, message: str) -> None:
+def require_shape(mode: Mode, target: Tensor, shape: Shape, message: str) -> None:
     """`out=` that must have just the shape of the result.
 
     Raises:
         ShapeError: it has another one.
     """
-    mode, shape = result._storage.mode, result.type.shape
     if len(shape) != target.type.ndim or not builtins.all(
         sizes_agree(mode, p, q, message) for p, q in zip(target.type.shape, shape, strict=True)
     ):

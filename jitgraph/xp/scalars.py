@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph import dtypes, errors
-from jitgraph.ir.builder import Undecided
+from jitgraph.ir.builder import Undecided, is_long
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv
 from jitgraph.ir.graph import Value
 from jitgraph.ir.rewrite import constant_of
@@ -724,7 +724,7 @@ def _kind_of(x: Any) -> tuple[str, Any] | None:
         return None if x.type.shape or x.type.kind == "array" else (x.type.kind, x.type.dtype)
     if isinstance(x, np.generic):
         return ("np_scalar", x.dtype) if x.dtype.kind in "biufc" else None
-    if type(x) is int and not -(2**63) <= x < 2**63:
+    if is_long(x):
         return None
     kind = {bool: "py_bool", int: "py_int", float: "py_float"}.get(type(x))
     return None if kind is None else (kind, None)

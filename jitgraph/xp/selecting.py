@@ -31,30 +31,15 @@ from jitgraph.xp.core import (
 )
 from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, is_empty, true_positions
 from jitgraph.xp.placing import no_elements, positions, write_flat
-from jitgraph.xp.reductions import deliver_copied
+from jitgraph.xp.reductions import deliver_copied, require_copied
 from jitgraph.xp.shape import along, broadcast_to, ravel, reshape_to, transpose
+from jitgraph.xp.storable import index_array, mode_named
 from jitgraph.xp.writes import setitem
 
 
 def size_value(mode: Mode, d: DimLike) -> Any:
     """A size as an operand."""
     return d if isinstance(d, int) else dim_tensor(mode, d)
-
-
-def index_array(x: Any, mode: Mode | None, casting: str) -> Tensor:
-    """Integers or truth values as an index array of int64.
-
-    Raises:
-        DTypeError: the elements are of another kind.
-    """
-    if not isinstance(x, (np.ndarray, Tensor)) and np.ndim(x) and mode_in((x,)) is None and np.size(x) == 0:
-        x = np.zeros(np.shape(x), np.int64)
-    t = tensor(x, mode)
-    if t.type.dtype.kind not in ("biu" if casting == "same_kind" or t.type.dtype != np.uint64 else "bi"):
-        raise errors.DTypeError(
-            f"Cannot cast array data from dtype('{t.type.dtype}') to dtype('int64') according to the rule '{casting}'"
-        )
-    return cast(t, np.int64) if t.type.dtype != np.int64 else t
 
 
 def must(mode: Mode, condition: Any, error: type[errors.JitgraphError], text: str, *values: Any) -> None:
@@ -72,12 +57,15 @@ def must(mode: Mode, condition: Any, error: type[errors.JitgraphError], text: st
 @numpy_function(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Elements at integer positions; `mode` "wrap" and "clip" change what is out of range."""
+    mode = mode_named(mode)
     m = mode_in((a, indices, out))
     x = array_tensor(a, m)
     m = x._storage.mode
     x, k = along(x, no_bool(axis), "take")
     size = x.type.shape[k]
     index = index_array(indices, m, "same_kind")
+    shape = x.type.shape
+    require_copied(m, out, (*shape[:k], *index.type.shape, *shape[k + 1 :]), x.type.dtype, _OTHER_SHAPE)
     _require_elements(m, size, index)
     checked = by_mode(m, index, size, k, mode)
     if checked.type.ndim == 0 and m.name == "trace":
@@ -114,16 +102,13 @@ def by_mode(m: Mode, index: Tensor, size: DimLike, axis: int, mode: str) -> Tens
 
     Raises:
         IndexingError: out of range, in mode "raise".
-        ShapeError: there is no such mode.
     """
     if mode == "raise":
         return integer_index(m, index, size, axis)
     if mode == "clip":
         made = tensor(EXPORTS["clip"](index, 0, size_value(m, size - 1)), m)
-    elif mode == "wrap":
-        made = tensor(EXPORTS["remainder"](index, size_value(m, size)), m)
     else:
-        raise errors.ShapeError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+        made = tensor(EXPORTS["remainder"](index, size_value(m, size)), m)
     if made is not index:
         made._dim = SAFE
     return made
@@ -206,6 +191,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 @numpy_function(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """For each element of `a` the element there of the choice that it names; one pass of selects."""
+    mode = mode_named(mode)
     m = mode_in((a, choices, out))
     assert m is not None
     if type(choices) is Tensor:
@@ -215,14 +201,16 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     count = len(parts)
     if not count:
         raise errors.ShapeError("choose: no choices")
-    index = index_array(a, m, "safe")
+    index = index_array(array_tensor(tensor(a, m)), m, "safe")
+    dtype = np.result_type(*[_promotes_as(p) for p in parts])
+    given = [cast(array_tensor(p, m), dtype) for p in parts]
+    if isinstance(m, TraceMode):  # shapes first
+        m.broadcast_shape([index.type.shape, *(p.type.shape for p in given)], "choose")
     if mode == "raise":
         inside = EXPORTS["logical_and"](EXPORTS["greater_equal"](index, 0), EXPORTS["less"](index, count))
         must(m, inside, errors.ShapeError, "invalid entry in choice array")
     else:
         index = by_mode(m, index, count, 0, mode)
-    dtype = np.result_type(*[_promotes_as(p) for p in parts])
-    given = [cast(array_tensor(p, m), dtype) for p in parts]
     result: Any = given[-1]
     for k in range(count - 2, -1, -1):
         result = EXPORTS["where"](EXPORTS["equal"](index, k), given[k], result)
@@ -291,10 +279,10 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     chosen = tensor(EXPORTS["not_equal"](array_tensor(condition, mode), 0), mode)
     if chosen.type.ndim != 1:
         raise errors.ShapeError("condition must be a 1-d array")
-    return deliver_copied(_compressed(mode, x, chosen, k), out, _OTHER_SHAPE)
+    return deliver_copied(_compressed(mode, x, chosen, k, out), out, _OTHER_SHAPE)
 
 
-def _compressed(mode: Mode, x: Tensor, chosen: Tensor, axis: int) -> Tensor:
+def _compressed(mode: Mode, x: Tensor, chosen: Tensor, axis: int, out: Any = None) -> Tensor:
     """The elements along an axis where `chosen` is true, which may have another size."""
     size, have = x.type.shape[axis], chosen.type.shape[0]
     try:
@@ -305,6 +293,8 @@ def _compressed(mode: Mode, x: Tensor, chosen: Tensor, axis: int) -> Tensor:
         fits = False
     (index,) = true_positions(chosen)
     if not fits:
+        shape = x.type.shape
+        require_copied(mode, out, (*shape[:axis], index.type.shape[0], *shape[axis + 1 :]), x.type.dtype, _OTHER_SHAPE)
         if isinstance(mode, TraceMode) and is_empty(mode, size):
             mode.check(mode.compare("eq", index.type.shape[0], 0), "IndexError", _NOTHING_TO_TAKE)
             return empty_result(mode, (*x.type.shape[:axis], 0, *x.type.shape[axis + 1 :]), x.type.dtype)

@@ -13,7 +13,7 @@ from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_max, dim_min, floordiv, mod, ne1
 from jitgraph.ir.reshapes import reshape_view_layout
 from jitgraph.ir.rewrite import constant_array
-from jitgraph.ir.types import AxisMap, IndexMap, Shape
+from jitgraph.ir.types import AxisMap, IndexMap, Shape, elementwise_layout
 from jitgraph.modes import TraceMode
 from jitgraph.sizes import shape_text
 from jitgraph.tensor import (
@@ -190,9 +190,15 @@ def ravel(a: Any, order: str = "C") -> Any:
     x = view_tensor(a)
     order = memory_order(order, x)
     if order == "K":
-        x, order = transpose(x, x.type.layout.order), "C"
+        x, order = transpose(x, _as_it_lies(x)), "C"
     x = ordered(x, order)  # where a reshape may still be a view
     return reshape_to(x, (product(x.type.shape),), order)
+
+
+def _as_it_lies(x: Tensor) -> tuple[int, ...]:
+    """The axes in the order of memory; those of stride zero stay among their neighbours, as in NumPy's iterator."""
+    layout = x.type.layout
+    return (elementwise_layout(x.type.ndim, (x.type,)) if layout.zero else layout).order
 
 
 def flatten(a: Any, order: str = "C") -> Any:
@@ -200,7 +206,7 @@ def flatten(a: Any, order: str = "C") -> Any:
     x = view_tensor(a)
     order = memory_order(order, x)
     if order == "K":
-        x, order = transpose(x, x.type.layout.order), "C"
+        x, order = transpose(x, _as_it_lies(x)), "C"
     return reshape_to(apply(R("copy"), x, order=order), (product(x.type.shape),), order)
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.dtypes import native
+from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.modes import TraceMode
 from jitgraph.sizes import shape_text
-from jitgraph.tensor import Tensor, apply, dim_tensor, lift
+from jitgraph.tensor import Mode, Tensor, apply, dim_tensor, lift
 from jitgraph.xp.accumulate import cumprod, cumsum
 from jitgraph.xp.complexes import conjugate_of, imag_of, real_of
 from jitgraph.xp.core import (
@@ -198,9 +199,11 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if weights is None:
         axis = axis if axis is None else axes_of(axis, x.type.ndim, "average")
         result = mean(x, axis, keepdims=keep)
+        _some(mode, product(result.type.shape))
         if not returned:
             return result
-        scale: Any = dim_tensor(mode, product([x.type.shape[k] for k in axes_of(axis, x.type.ndim)]))
+        count = product([x.type.shape[k] for k in axes_of(axis, x.type.ndim)])
+        scale: Any = tensor(dim_tensor(mode, count), mode)
         scale = cast(as_kind(scale, "np_scalar"), result.type.dtype)
         return result, _spread(scale, result)
     w = _weights(x, tensor(weights, mode), axis)
@@ -212,6 +215,20 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         mode.check(lift(mode, some), "ZeroDivisionError", "Weights sum to zero, can't be normalized")
     result = divide(sum(multiply(x, w, dtype=dtype), axis=axis, keepdims=keep), scale)
     return (result, _spread(scale, result)) if returned else result
+
+
+def _some(mode: Mode, size: DimLike) -> None:
+    """NumPy divides the number of elements by that of the averages.
+
+    Raises:
+        ZeroDivisionError: there are none of these.
+    """
+    try:
+        if mode.decide("==", size, 0):
+            raise ZeroDivisionError("division by zero")
+    except Undecided:
+        assert isinstance(mode, TraceMode)
+        mode.check(mode.compare("ne", size, 0), "ZeroDivisionError", "division by zero")
 
 
 def _spread(scale: Tensor, result: Tensor) -> Tensor:
@@ -256,8 +273,13 @@ def _without_nan(x: Tensor, value: float) -> tuple[Tensor, Tensor | None]:
         assert mask is not None
         return transpose(filled, back), transpose(mask, back)
     mask = EXPORTS["isnan"](x)
-    filled = where_(mask, x.type.dtype.type(value), x)
+    filled = _as_swapped(where_(mask, x.type.dtype.type(value), x), x)
     return (filled if x.type.ndim else as_kind(filled, x.type.kind)), mask
+
+
+def _as_swapped(made: Tensor, x: Tensor) -> Tensor:
+    """What NumPy makes in a copy of `x` has the byte order of `x`: sums of it go through a buffer."""
+    return made if x.type.dtype.isnative else cast(made, made.type.dtype.newbyteorder())
 
 
 def _floats_only(x: Tensor, dtype: Any, out: Any) -> None:
@@ -373,9 +395,10 @@ def _nan_variance(
     else:
         total = sum(x, axis, dtype, None, True, MISSING, where)
         middle = _divide_by(total, _present(mask, axis, True, where), total.type.dtype)
-    away = cast(subtract(x, middle), x.type.dtype)
+    away = cast(subtract(x, middle), native(x.type.dtype))
     away = where_(mask, x.type.dtype.type(0), away)
     squares = real_of(multiply(away, conjugate_of(away))) if away.type.dtype.kind == "c" else multiply(away, away)
+    squares = _as_swapped(squares, x)
     degrees = subtract(_present(mask, axis, keepdims, where), ddof)
     if _kept_in(out, squares, dtype) is not None:
         sum(squares, axis, dtype, out, keepdims, MISSING, where)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
+from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
 from jitgraph.ir.graph import Value
 from jitgraph.ir.rewrite import constant_of
@@ -32,6 +33,91 @@ def listed(mode: Mode, value: Any, dtype: np.dtype) -> Tensor:
     if dtype.kind not in "biufc" or _has_arrays(value):
         return tensor(value, mode)
     return literal(mode, np.array(value, dtype))
+
+
+def mode_named(mode: Any) -> str:
+    """The `mode=` of `take`, `put` and `choose`: NumPy looks at it before anything else.
+
+    Raises:
+        ValueError, TypeError: NumPy's own.
+    """
+    if mode in ("raise", "wrap", "clip"):
+        return mode  # type: ignore[no-any-return]
+    np.take(np.zeros(1), np.zeros(0, np.intp), mode=mode)  # refuses what is none
+    return "raise" if mode is None else ("clip", "wrap", "raise")[int(mode)]
+
+
+def index_array(x: Any, mode: Mode | None, casting: str) -> Tensor:
+    """What `take`, `put` and their kin take for indices, as int64: numbers go through `int`, arrays have to fit.
+
+    Raises:
+        DTypeError: the elements are of another kind.
+        OverflowError, ValueError, TypeError: NumPy's own.
+    """
+    whole = np.dtype(np.int64)
+    if isinstance(x, list | tuple):
+        made = mode_in((x,)) or mode
+        t = listed(made, x, whole) if made is not None else tensor(np.array(x, whole), mode)
+        return cast(t, whole)  # type: ignore[no-any-return]
+    t = tensor(x, mode)
+    own = t.type.dtype
+    if t.type.kind != "array" and not isinstance(x, np.ndarray):
+        check_number(t._storage.mode, x, whole, elements=True)
+    elif own.kind not in ("biu" if casting == "same_kind" or own != np.uint64 else "bi"):
+        what = "array data" if t.type.ndim else "scalar"
+        raise errors.DTypeError(
+            f"Cannot cast {what} from dtype('{own}') to dtype('int64') according to the rule '{casting}'"
+        )
+    return t if own == whole else cast(t, whole)
+
+
+#: What `stored` takes as it is, but for bools, which take what is not 0.
+_NUMBERS = (np.number, np.bool_, complex)
+#: What has a value that only its class and the object itself decide.
+_PLAIN = (
+    str, bytes, type(None), range, list, tuple, dict, set, frozenset, slice, type, type(...), type(NotImplemented),
+    int, float, complex, bool,
+)  # fmt: skip
+
+
+def stored(mode: Mode, value: Any, dtype: np.dtype, element: bool) -> Any:
+    """What NumPy makes of a value that is assigned, if it is neither an array nor a plain number.
+
+    Texts, None, ranges and lists are converted here, for good: no data are behind them. Lists with traced values are
+    made arrays of `dtype`.
+
+    Args:
+        element: all axes are indexed by integers: the dtype's own rule for one element, Python's truth for a bool.
+
+    Raises:
+        OverflowError, ValueError, TypeError: NumPy's own.
+    """
+    if type(value) is Tensor:
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else _converted(mode, value, dtype, element)
+    if isinstance(value, float | np.ndarray) or (isinstance(value, _NUMBERS) and dtype.kind != "b"):
+        return value
+    if type(value) in (list, tuple):
+        if element and dtype.kind == "b":
+            return len(value) > 0
+        if mode_in(value) is not None or _has_arrays(value):
+            return listed(mode, value, dtype)
+    return _converted(mode, value, dtype, element) if _is_plain(value) else value
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) in (list, tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, np.number | np.bool_ | np.character) or type(value) in _PLAIN
+
+
+def _converted(mode: Mode, value: Any, dtype: np.dtype, element: bool) -> Tensor:
+    if not element:
+        return literal(mode, np.array(value, dtype))
+    made = np.zeros(1, dtype)
+    made[0] = value
+    return literal(mode, made[0:1].reshape(()))
 
 
 def _has_arrays(value: Any) -> bool:
@@ -203,10 +289,53 @@ def refuse_overlap(x: Tensor, values: Any, what: str, *, counted: bool = False) 
     if counted and own is not None and own == other:
         return
     if own is None or other is None or not disjoint(own, other, mode.builder.graph.facts):
-        mode.fail(
+        mode.leave(
             f"{what} takes its values from another view of the elements written, some of which NumPy overwrites first",
             "copy them first: `values.copy()`.",
         )
+
+
+def refuse_sequence(x: Tensor, values: Any, what: str, *, ordered: bool = True) -> None:
+    """Refuse values that NumPy writes one by one, in C order and without a copy, where an earlier write may change one.
+
+    None is changed where, along each axis that the target has, some axis of memory is walked alike by both: then what
+    is read for an element is no element written before it.
+
+    Source: `iter_ass_subscript`.
+
+    Args:
+        ordered: the elements of `x` are written one after the other, each once; else some of them, anyhow.
+
+    Raises:
+        TraceError: `values` is a view of the storage of `x` of the same dtype; nothing proves the order to be right.
+    """
+    mode = x._storage.mode
+    if type(values) is not Tensor or values._storage is not x._storage or not isinstance(mode, TraceMode):
+        return
+    if values.type.dtype != x.type.dtype or all(d == 1 for d in values.type.shape):
+        return
+    own, other = _as_map(x), _as_map(values)
+    if own is not None and other is not None:
+        alike = {p.axis for p, q in zip(own.axes, other.axes, strict=True) if p == q}
+        same = len(own.shape) == len(other.shape) and all(
+            same_size(mode, a, b) for a, b in zip(own.shape, other.shape, strict=True)
+        )
+        if ordered and same and alike.issuperset(range(len(own.shape))):
+            return
+        if disjoint(own, other, mode.builder.graph.facts):
+            return
+    mode.leave(
+        f"{what} takes its values from the elements written, one after the other: NumPy overwrites some first",
+        "copy them first: `values.copy()`.",
+    )
+
+
+def same_size(mode: Mode, a: DimLike, b: DimLike) -> bool:
+    """Whether two sizes are known to be equal: by proof or guard."""
+    try:
+        return mode.decide("==", a, b)
+    except Undecided:
+        return False
 
 
 def refuse_order(x: Tensor, values: Any) -> None:
@@ -234,7 +363,7 @@ def refuse_order(x: Tensor, values: Any) -> None:
     if target.axis is None or source.axis is None or not all(isinstance(step, int) for step in steps):
         return
     if _overwrites(target.step, source.step, gap, own.shape[0]):
-        mode.fail(
+        mode.leave(
             "the values lie over the elements written, with another step: NumPy overwrites some before it reads them",
             "copy them first: `values.copy()`.",
         )

@@ -13,6 +13,7 @@ from jitgraph.ir.types import AxisMap, IndexMap, Shape
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import EAGER, Mode, Tensor, apply, assign, make, plain, read, set_version, view_of, wrap
 from jitgraph.xp.core import EXPORTS, NUMPY_TABLE, R, array_tensor, mode_in, product, tensor, unwrap
+from jitgraph.xp.elementwise import UFUNCS
 from jitgraph.xp.indexing import arrangement, base_axes, basic_view, common_index_shape, integer_index
 from jitgraph.xp.keys import parse
 from jitgraph.xp.placing import fitted_to, target_of
@@ -95,7 +96,14 @@ def _applied(ufunc: np.ufunc, old: Tensor, value: Tensor | None) -> Any:
         )
     if ufunc in _PRODUCTS and any(v is not None and v.type.dtype.kind == "c" for v in (old, value)):
         return apply(R("plain_mul"), old, old if value is None else value)
+    mode = old._storage.mode
+    if isinstance(mode, TraceMode) and mode.exact and ufunc in UFUNCS and R(UFUNCS[ufunc]).ulp:
+        old, value = _laid_out(old), None if value is None else _laid_out(value)  # NumPy's loop sees one element
     return function(old) if value is None else function(old, value)
+
+
+def _laid_out(x: Tensor) -> Tensor:
+    return apply(R("copy"), x, order="C") if x.type.ndim and not x.type.layout.is_c else x
 
 
 def _spread(mode: Mode, x: Tensor, shape: Shape) -> Tensor:

@@ -40,7 +40,7 @@ from jitgraph.xp.core import (
 from jitgraph.xp.indexing import basic_view, count_of, gathering
 from jitgraph.xp.keys import Item, full_mask, mask_rank, parse
 from jitgraph.xp.shape import reshape_to, stretched, transpose
-from jitgraph.xp.storable import check_number, check_sequence, listed, refuse_order, refuse_overlap
+from jitgraph.xp.storable import check_number, check_sequence, refuse_order, refuse_overlap, stored
 
 # --- writing
 
@@ -72,10 +72,9 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 
         mode = _promote(x._storage, other)
     from_list = isinstance(value, (list, tuple))
-    if from_list:
-        value = listed(mode, value, t.dtype)
     mask = full_mask(mode, key, t.shape, alone=True)
     if mask is not None:
+        value = stored(mode, value, t.dtype, False)
         check_number(mode, value, t.dtype, elements=True)
         if type(value) is Tensor and value.type.ndim == 1:
             refuse_overlap(x, value, "x[mask] = values", counted=True)
@@ -87,9 +86,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         _masked_write(mode, x, wide, value)
         return
     parsed = parse(mode, key, t.shape)
-    check_number(mode, value, t.dtype, parsed.advanced)
-    if not parsed.advanced:
+    if parsed.advanced:  # values are converted before indices are looked at
+        value = stored(mode, value, t.dtype, False)
+        check_number(mode, value, t.dtype, elements=True)
+    else:
         view = basic_view(mode, x, parsed.items)
+        value = stored(mode, value, t.dtype, parsed.scalar)
+        check_number(mode, value, t.dtype, elements=False)
         scalar = parsed.scalar and view.type.dtype.kind != "b"  # bools take the truth of an array of one element
         check_sequence(value, view.type.dtype, view.type.ndim, scalar, from_list)
         refuse_order(view, value)

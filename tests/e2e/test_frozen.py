@@ -689,7 +689,7 @@ def handler_after_a_write(jit):
         yield f(X.copy(), k)
 
 
-@stories.refused("handled by `try`", "y[i] = x[idx[i]]")
+@stories.add
 def handler_after_a_write_in_a_loop(jit):
     @jit
     def f(x, y, idx):

@@ -210,7 +210,7 @@ def test_a_reshape_of_axes_of_one_element_is_a_view(seen):
 
 
 def test_what_only_strides_decide_is_guarded():
-    """`x[:, ::2].reshape(-1)` of strided arguments: a copy for most strides; where it is a view, writing is refused."""
+    """`x[:, ::2].reshape(-1)` of strided arguments: a copy for most strides; where it is a view, Python writes to it."""
     make = lambda columns, taken: np.arange(4.0 * columns).reshape(4, columns)[:, :taken]
 
     def write(x):
@@ -225,8 +225,11 @@ def test_what_only_strides_decide_is_guarded():
     check(read, lambda: (make(6, 5),))
     jitted = jg.jit(write)
     jitted(make(9, 4))
-    with pytest.raises(jg.errors.TraceError, match="copy it first"):
-        jitted(make(6, 5))
+    x, y = make(6, 5), make(6, 5)
+    with pytest.warns(UserWarning, match="copy it first"):
+        jitted(x)
+    write(y)
+    np.testing.assert_array_equal(x, y)
     text = print_graph(jitted.graph(make(9, 4)))
     assert "stride0 = arg(0, -1)" in text
     assert print_graph(parse(text)) == text
@@ -249,8 +252,8 @@ def test_windows():
     x = np.arange(24.0).reshape(4, 6)
     check(total, lambda: (x.copy(),))
     check(write, lambda: (x.copy(),))
-    with pytest.raises(jg.errors.TraceError, match="share memory"):
-        jg.jit(later)(x.copy())
+    with pytest.warns(UserWarning, match="share memory"):
+        assert jg.jit(later)(x.copy()) == later(x.copy())
 
 
 UFUNCS = [np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.divide, np.power, np.hypot, np.arctan2, np.fmod]

@@ -163,6 +163,28 @@ def test_apply_map_is_numpys_view() -> None:
         apply_map(x, IndexMap((5,), (AxisMap(1, 1, 0), AxisMap(0))))
 
 
+@pytest.mark.parametrize(
+    "m",
+    [
+        IndexMap.permute((3, 4, 5), (2, 0, 1)),
+        IndexMap((4, 5, 3), (AxisMap(2, -1, 2), AxisMap(0, 1, 0), AxisMap(4, -1, 1))),
+        IndexMap.identity((3, 4, 5)),
+    ],
+)
+def test_the_inverse_of_a_view_of_all_elements(m: IndexMap) -> None:
+    x = np.arange(60).reshape(3, 4, 5)
+    inverse = m.inverse(x.shape)
+    assert inverse is not None
+    np.testing.assert_array_equal(apply_map(apply_map(x, m), inverse), x)
+    assert m.then(inverse).is_identity(x.shape)
+
+
+def test_views_of_some_elements_have_no_inverse() -> None:
+    assert IndexMap((2, 4), (AxisMap(1, 1, 0), AxisMap(0, 1, 1))).inverse((3, 4)) is None
+    assert IndexMap((3, 4, 1), (AxisMap(0, 1, 0), AxisMap(0, 1, 1))).inverse((3, 4)) is None
+    assert IndexMap((3,), (AxisMap(0, 1, 0), AxisMap(0, 1, 0))).inverse((3, 3)) is None
+
+
 def test_copy_alike_keeps_strides() -> None:
     x = np.arange(40.0).reshape(8, 5)[::-2, 1:4].T
     y = copy_alike(x)

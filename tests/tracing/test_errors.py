@@ -365,3 +365,21 @@ def test_exceptions_with_slots_are_made_whole():
             assert info.value.args == expected.value.args
             for name in ("axis", "ndim", "shape", "name"):
                 assert getattr(info.value, name, None) == getattr(expected.value, name, None)
+
+
+def test_a_name_that_is_unbound_is_read_before_what_is_added_to_it():
+    def program(x, y):
+        w = 0
+        while w < len(x) and not x.any():
+            w += 1
+            v = x + 1
+        v *= y[np.array([1, 0])]
+        return v
+
+    jitted = jg.jit(program)
+    np.testing.assert_array_equal(jitted(np.zeros(2), np.ones(2)), program(np.zeros(2), np.ones(2)))
+    with pytest.raises(IndexError):
+        jitted(np.zeros(2), np.ones(1))
+    for x in (np.zeros(0), np.ones(2)):
+        with pytest.raises(UnboundLocalError, match="'v'"):
+            jitted(x, np.ones(1))

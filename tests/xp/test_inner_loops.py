@@ -267,3 +267,58 @@ def test_what_a_guard_lets_through() -> None:
     assert "plain_mul" in print_graph(few.graph)
     assert "plain_mul" not in print_graph(many.graph)
     assert any(g.relation in (">=", "<") for g in many.graph.guards)
+
+
+def masked(x: Any, y: Any) -> None:
+    m = x.real > 0
+    x[m] *= y[m]
+    x[m] **= 2
+
+
+def masked_by_itself(x: Any, y: Any) -> None:
+    m = x.real > 0
+    x[m] *= x[m][:1]
+
+
+def counted(x: Any, y: Any) -> None:
+    n = int((x.real > 0).sum())
+    x[:n] *= y[:n]
+
+
+@pytest.mark.parametrize("program", [masked, masked_by_itself, counted])
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_what_data_select_may_be_one_element(program: Callable[..., Any], dtype: str) -> None:
+    """NumPy goes over a single element in place by its loop without vectors."""
+    jitted = jg.jit(program)
+    for size, seed in itertools.product((1, 2, 3), range(6)):
+        compare(program, jitted, lambda n=size, k=seed: (numbers((n,), dtype, k), numbers((n,), dtype, k + 9)))
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_an_array_without_axes_under_its_own_mask(dtype: str) -> None:
+    def program(x: Any, y: Any) -> None:
+        x[x.real < 9] *= y
+
+    jitted = jg.jit(program)
+    for seed in range(6):
+        compare(program, jitted, lambda k=seed: tuple(np.array(numbers((), dtype, n)) for n in (k, k + 9)))
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("size", [1, 5])
+def test_one_element_of_an_array_that_lies_backwards(dtype: str, size: int) -> None:
+    programs: list[Callable[..., Any]] = [
+        lambda x, y: abs(x[:1][::-1]),
+        lambda x, y: abs(x[::-1][:1]),
+        lambda x, y: x[::-1][:1] * y[:1],
+        lambda x, y: np.square(x[::2][:1], out=y[::2][:1]),
+        lambda x, y: np.multiply(x[:1], y[:1], out=x[:1][::-1]),
+    ]
+    for program, layout in itertools.product(programs, ("C", "backwards", "strided")):
+        jitted = jg.jit(program)
+        for seed in range(3):
+            compare(
+                program,
+                jitted,
+                lambda way=layout, k=seed: (laid_out(way, (size,), dtype, k), numbers((size,), dtype, k + 9)),
+            )

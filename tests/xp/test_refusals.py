@@ -208,3 +208,128 @@ def test_a_sequence_is_no_element(dtype: str, value: Any) -> None:
         with pytest.raises(expected.type) as found:
             jg.jit(program)(np.zeros(3, dtype))
         assert str(found.value).startswith(str(expected.value))
+
+
+DTYPES = ["?", "u1", "f8", "c8"]
+ODD = [
+    "1", "a", "1.5", b"1", None, [None, 1], ["1", "2"], [1, [2, 3]], [], [[1]], (1,), range(2), {}, {1: 2}, 2**70, [2**70], 1j, [1j, 1],
+    np.nan, [np.nan, 1], 300, -1, np.str_("1"), slice(None), int,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_no_array_holds_is_stored_as_numpy_does(dtype: str) -> None:
+    def element(x: Any, k: int, value: Any) -> Any:
+        x[k] = value
+
+    def part(x: Any, k: int, value: Any) -> Any:
+        x[:2] = value
+
+    def chosen(x: Any, k: int, value: Any) -> Any:
+        x[[0, 1]] = value
+
+    def masked(x: Any, k: int, value: Any) -> Any:
+        x[x > 5] = value
+
+    for program in (element, part, chosen, masked):
+        for value in ODD:
+
+            def run(f: Callable[..., Any], value: Any = value, program: Any = program) -> tuple[Any, Any]:
+                x = np.ones(3, dtype)
+                try:
+                    with np.errstate(all="ignore"):
+                        f(lambda x, k: program(x, k, value))(x, 1)
+                except (TypeError, ValueError, OverflowError) as error:
+                    bases = (TypeError, ValueError, OverflowError)
+                    return next(b for b in bases if isinstance(error, b)), x.tolist()
+                return None, x.tolist()
+
+            assert str(run(lambda f: f)) == str(run(jg.jit)), (program.__name__, value)
+
+
+def mode_first(x: Any, o: Any, k: int) -> Any:
+    return np.take(x, [k, "a"], out=o, mode="bad")
+
+
+def out_before_indices(x: Any, o: Any, k: int) -> Any:
+    return np.take(x, [k, 9], out=o)
+
+
+def out_before_what_is_chosen(x: Any, o: Any, k: int) -> Any:
+    return np.compress([1] * 9, x, out=o)
+
+
+def empty_before_values(x: Any, o: Any, k: int) -> Any:
+    np.put(x[:0], [k], "a")
+
+
+def mode_of_nothing(x: Any, o: Any, k: int) -> Any:
+    np.put(x, [k], [], mode="bad")
+
+
+def by_number(x: Any, o: Any, k: int) -> Any:
+    return np.take(x, [9, -9], mode=1), np.take(x, [9, -9], mode=0), np.take(x, [k], mode=None)
+
+
+def no_fewer_than_nothing(x: Any, o: Any, k: int) -> Any:
+    return np.repeat(x[:0], k - 2), np.repeat(x[1:], k + 1 - x.shape[0])
+
+
+def fewer_than_nothing(x: Any, o: Any, k: int) -> Any:
+    return np.repeat(x, k - 2)
+
+
+def a_size_below_zero(x: Any, o: Any, k: int) -> Any:
+    x[0] = 5
+    return x.reshape(k - 3, 2)
+
+
+def index_before_value(x: Any, o: Any, k: int) -> Any:
+    x.astype(np.int64)[k + 9] = x[0] * np.nan
+
+
+SELECTING = [
+    mode_first, out_before_indices, out_before_what_is_chosen, empty_before_values, mode_of_nothing, by_number, no_fewer_than_nothing,
+    fewer_than_nothing, a_size_below_zero, index_before_value,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", SELECTING, ids=lambda f: f.__name__)
+def test_what_is_refused_first_of_indices_modes_and_sizes(f: Callable[..., Any]) -> None:
+    compiled = jg.jit(f)
+    for size in (1, 2, 4):
+        results = []
+        for g in (f, compiled):
+            x, o = np.arange(1.0, size + 1), np.zeros(3)
+            try:
+                results.append((str(g(x, o, 1)), str(x), str(o)))
+            except (TypeError, ValueError, IndexError) as error:
+                kind = next(k for k in (TypeError, ValueError, IndexError) if isinstance(error, k))
+                results.append((str(kind), str(x), str(o)))
+        assert results[0] == results[1]
+
+
+def added(x: Any, z: Any, k: int) -> None:
+    np.add(x[:k], x, out=z)
+
+
+def without_loop(x: Any, z: Any, k: int) -> Any:
+    return x[:k] & z
+
+
+def part_in_place(x: Any, z: Any, k: int) -> None:
+    z += x[:k]
+
+
+def in_a_branch(x: Any, z: Any, k: int) -> None:
+    if x.sum() > 3:
+        np.matmul(x[:k], x, out=z)
+
+
+@pytest.mark.parametrize("f", [added, without_loop, part_in_place, in_a_branch], ids=lambda f: f.__name__)
+def test_dtypes_are_refused_before_sizes_that_only_the_run_knows(f: Callable[..., Any]) -> None:
+    compiled = jg.jit(f)
+    for k in (3, 2, 1, 3):
+        for g in (f, compiled):
+            with pytest.raises(TypeError):
+                g(np.arange(1.0, 4), np.zeros(3, int), k)

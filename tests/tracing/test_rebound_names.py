@@ -1,0 +1,248 @@
+"""Names that loops and branches write through and bind anew: each array that NumPy writes is written, and no other.
+
+Each call is what NumPy makes of it (values, arguments, what shares memory), or a TraceError where `REFUSED` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jitgraph.config import config
+from jitgraph.errors import TraceError
+from tests.fuzz.compare import difference, run
+from tests.tracing.harness import Jit
+
+
+@pytest.fixture(autouse=True)
+def _no_disk_cache():
+    with config.override(cache=False, verify=True):
+        yield
+
+
+def _written_in_an_inner_loop(a, b):
+    v = a
+    for _ in range(12):
+        for _ in range(len(b)):
+            v[:2] += v[1:3]
+            v = b + 1
+    return v
+
+
+def _written_in_an_inner_while(a, b):
+    v = a
+    for _ in range(30):
+        j = 0
+        while j < 3 and v.sum() < 100:
+            v[:2] += 1
+            v = b + 1
+            j += 1
+    return v
+
+
+def _in_the_first_turn_only(a, b):
+    v = a
+    for _ in range(30):
+        v[:2] += 1
+        v = b + 1
+    return v
+
+
+def _by_a_name_bound_in_the_turn(a, b):
+    v = a
+    for _ in range(30):
+        for _ in range(11):
+            w = v
+            v[:2] += 1
+            v = b + 1
+    return v, w
+
+
+def _in_turns_that_data_count(a, b):
+    v = a
+    for _ in range(11):
+        for _ in range(int((a > 0).sum())):
+            v[:2] += 1
+            v = b + 1
+    return v
+
+
+def _with_an_early_return(a, b):
+    v = a
+    for _ in range(11):
+        for _ in range(11):
+            v[:2] += 1
+            if v[1] > 3:
+                return v
+            v = b + 1
+    return b
+
+
+def _with_break(a, b):
+    v = a
+    for _ in range(11):
+        for _ in range(11):
+            v[:2] += 1
+            if v[1] > 3:
+                break
+            v = b + 1
+    return v
+
+
+def _in_a_function(a, b):
+    def f(v):
+        for j in range(11):
+            v[j % 3] += 1
+            v = v.copy()
+        return v
+
+    v = a
+    for _ in range(11):
+        v = f(v)
+    return v
+
+
+def _an_older_name(a, b):
+    v = a * 1
+    w = v
+    for _ in range(11):
+        for _ in range(11):
+            v[0] += 1
+            v = v + 1
+    return v, w
+
+
+def _one_of_two(a, b):
+    v = a if a[0] > 0 else b
+    for j in range(11):
+        v[j % 3] += 1
+        v = v.copy()
+    return v
+
+
+def _one_of_two_in_each_turn(a, b):
+    for k in range(11):
+        v = a if a[0] > k else b
+        v[k % 3] += 1
+        v = v.copy()
+    return v
+
+
+def _behind_a_test(a, b):
+    v = a
+    for i in range(30):
+        if b[i % 3] > 0:
+            v[:2] += 1
+            v = b + 1
+    return v
+
+
+def _exchanged_an_odd_number_of_times(a, b):
+    v, w = a + 1, b + 1
+    for _ in range(11):
+        for _ in range(13):
+            v[:2] += 1
+            v, w = w, v
+    return v, w
+
+
+def _in_a_branch_that_wrote_before(a, b):
+    v = a + 1
+    w = v
+    for k in range(12):
+        if b[k % 3] > 0:
+            v[0] += 1
+            for _ in range(12):
+                v[1] += 1
+                v = v - 2
+    return v, w.sum()
+
+
+def _on_one_side_and_read_on_the_other(a, b):
+    v = a + 0
+    w = v
+    for k in range(12):
+        if b[k % 3] > 0:
+            for r in b:
+                v[1] += r
+                v = v - 2
+            return v
+        w[0] += 1
+    return w
+
+
+def _on_a_side_that_raises(a, b):
+    v = a + 0
+    w = v
+    for k in range(12):
+        if b[k % 3] > 3:
+            for _ in range(12):
+                v[1] += 1
+                v = v - 2
+            raise ValueError(k)
+        w[0] += 1
+    return v, w
+
+
+def _of_two_types(a, b):
+    v = b + 1
+    for _ in range(12):
+        a[1] *= 2
+        w = 0
+        while w < 3 and np.sum(a) < 1e6:
+            v += v[::-1]
+            v = a <= 2
+            w += 1
+    return a
+
+
+def _a_view_of_what_a_turn_begins_with(a, b):
+    v = np.stack([a, b]).T
+    x = v
+    for i in range(len(a) - 2):
+        w = v[1:]
+        v = v + i
+    return w, x
+
+
+#: Programs of which some calls are refused: whether the caller's array is written depends on data.
+REFUSED = {_with_break, _an_older_name, _one_of_two_in_each_turn, _behind_a_test}
+PROGRAMS = [
+    _written_in_an_inner_loop,
+    _written_in_an_inner_while,
+    _in_the_first_turn_only,
+    _by_a_name_bound_in_the_turn,
+    _in_turns_that_data_count,
+    _with_an_early_return,
+    _with_break,
+    _in_a_function,
+    _an_older_name,
+    _one_of_two,
+    _one_of_two_in_each_turn,
+    _behind_a_test,
+    _exchanged_an_odd_number_of_times,
+    _in_a_branch_that_wrote_before,
+    _on_one_side_and_read_on_the_other,
+    _on_a_side_that_raises,
+    _of_two_types,
+    _a_view_of_what_a_turn_begins_with,
+]
+DATA = [[1.0, -1.0, 1.0], [0.0, 0.0, 0.0, 2.0], [1.0, 1.0, 4.0], [-1.0, 2.0, 0.0, 1.0, 5.0]]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_as_numpy(f: Callable[..., Any]) -> None:
+    jitted = Jit(f)
+    for numbers in DATA:
+
+        def given(numbers: list[float] = numbers) -> list[Any]:
+            return [np.arange(len(numbers)) - 1.0, np.array(numbers)]
+
+        found = run(jitted, given())
+        if isinstance(found.error, TraceError):
+            assert f in REFUSED, found.error
+            continue
+        assert not difference(given(), run(f, given()), found, free_zero=False), numbers
