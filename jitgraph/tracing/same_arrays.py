@@ -123,7 +123,7 @@ def name_wholes(region: Region, scope: Scope) -> bool:
     fits = True
     for storage in unnamed:
         whole, ends = make(storage, ()), views[storage]
-        several = len({x._steps for _, _, x in ends}) > 1 and all(x._steps for _, _, x in ends)
+        several = len({id(x) for _, _, x in ends}) > 1 and all(x._steps for _, _, x in ends)
         if several and region._inner().isdisjoint(sizes_of(whole)):
             region.whole_names[f"_jg_whole_{len(region.whole_names)}"] = ends[0][:2]
             fits = False

@@ -208,6 +208,13 @@ def _a_view_of_what_a_turn_begins_with(a, b):
     return w, x
 
 
+def _two_equal_views_of_a_new_array(a, b):
+    for i in range(2, len(a) * 9, 2):
+        v = (a + i)[:, None]
+        w = v.view()
+    return v, w
+
+
 #: Programs of which some calls are refused: whether the caller's array is written depends on data.
 REFUSED = {_with_break, _an_older_name, _one_of_two_in_each_turn, _behind_a_test}
 PROGRAMS = [
@@ -229,6 +236,7 @@ PROGRAMS = [
     _on_a_side_that_raises,
     _of_two_types,
     _a_view_of_what_a_turn_begins_with,
+    _two_equal_views_of_a_new_array,
 ]
 DATA = [[1.0, -1.0, 1.0], [0.0, 0.0, 0.0, 2.0], [1.0, 1.0, 4.0], [-1.0, 2.0, 0.0, 1.0, 5.0]]
 
