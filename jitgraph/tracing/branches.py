@@ -17,7 +17,7 @@ from jitgraph.tensor import Storage, lift, set_version
 from jitgraph.tracing.capture_mode import frame_of
 from jitgraph.tracing.cells import Cell, Reshaped
 from jitgraph.tracing.implied import implied
-from jitgraph.tracing.merging import Merge, Overlay, caller_scope
+from jitgraph.tracing.merging import Merge
 from jitgraph.tracing.options import narrowed
 from jitgraph.tracing.poison import OneOf, Poison
 from jitgraph.tracing.regions import (
@@ -35,6 +35,7 @@ from jitgraph.tracing.regions import (
 )
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo
+from jitgraph.tracing.scopes import Overlay, caller_scope
 
 #: Makes a merged value of the results of a `cond`.
 _Plan = Callable[[Any], Any]

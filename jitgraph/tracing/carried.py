@@ -22,11 +22,8 @@ from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is
 from jitgraph.tracing.cells import Cell
 from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.identity import note
-from jitgraph.tracing.kinds import is_exact
-from jitgraph.tracing.merging import (
+from jitgraph.tracing.joining import (
     UNSET,
-    Scope,
-    at_versions,
     carried_type,
     convert,
     describe,
@@ -44,12 +41,14 @@ from jitgraph.tracing.merging import (
     stays_inside,
     type_of,
 )
+from jitgraph.tracing.kinds import is_exact
 from jitgraph.tracing.objects import Turn
 from jitgraph.tracing.origins import look, moved
 from jitgraph.tracing.poison import Maybe, OneOf, Poison, as_maybe, unbound_text
 from jitgraph.tracing.regions import Mark, Opened, Regions, defined_in, is_the_users, message_of, unmade
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import LoopInfo
+from jitgraph.tracing.scopes import Scope, at_versions
 
 
 class NeedsFirstTurn(UnboundLocalError):  # noqa: N818  # an answer

@@ -19,9 +19,10 @@ from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor
 from jitgraph.tracing.capture_mode import is_spoiled
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, parts_of
+from jitgraph.tracing.joining import carried_type, exact_types, is_value, join, same_static, type_of
 from jitgraph.tracing.kind_uses import sees_kind
 from jitgraph.tracing.kinds import Boxed, boxed_as, holder, is_held, join_kinds
-from jitgraph.tracing.merging import Scope, carried_type, exact_types, is_value, join, same_static, type_of
+from jitgraph.tracing.scopes import Scope
 
 if TYPE_CHECKING:
     from jitgraph.tracing.carried import Region

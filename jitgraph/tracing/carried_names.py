@@ -10,10 +10,7 @@ from jitgraph.ir.types import Layout, TensorType
 from jitgraph.pytree import TreeDef
 from jitgraph.records import dataclass, field
 from jitgraph.tensor import Tensor, is_writable
-from jitgraph.tracing.merging import (
-    UNSET,
-    structure,
-)
+from jitgraph.tracing.joining import UNSET, structure
 from jitgraph.tracing.origins import Origins
 from jitgraph.tracing.poison import Poison
 
@@ -31,7 +28,7 @@ class Option:
     """One of the types of a name.
 
     Attributes:
-        kind: as `merging.kind_of` says.
+        kind: as `joining.kind_of` says.
         tree: its parts.
     """
 

@@ -17,9 +17,10 @@ from jitgraph.pytree import unflatten
 from jitgraph.tracing import carried_options
 from jitgraph.tracing.carried_names import is_missing, parts_of
 from jitgraph.tracing.identity import note
-from jitgraph.tracing.merging import Scope, remade, same_place, variables_of
+from jitgraph.tracing.joining import remade, same_place
 from jitgraph.tracing.objects import UNSEEN, Made, Memory, Objects, Turn, is_bound_in, is_object, joined, object_of
 from jitgraph.tracing.poison import Maybe
+from jitgraph.tracing.scopes import Scope, variables_of
 
 if TYPE_CHECKING:
     from jitgraph.tracing.carried import Region

@@ -11,8 +11,7 @@ from jitgraph.ir.types import TensorType, python_type
 from jitgraph.pytree import LEAF, TreeDef, flatten
 from jitgraph.tracing.carried_names import Carried, Changed, Option, dense, is_array, is_missing, protected
 from jitgraph.tracing.exits import RETURNED
-from jitgraph.tracing.kinds import boxed
-from jitgraph.tracing.merging import (
+from jitgraph.tracing.joining import (
     alike,
     carried_type,
     describe,
@@ -22,6 +21,7 @@ from jitgraph.tracing.merging import (
     renumbered,
     stays_inside,
 )
+from jitgraph.tracing.kinds import boxed
 from jitgraph.tracing.poison import OneOf
 
 if TYPE_CHECKING:

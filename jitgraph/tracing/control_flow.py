@@ -15,10 +15,11 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.loading import uncollected
 from jitgraph.tensor import wrap
 from jitgraph.tracing.capture_mode import user_frame
-from jitgraph.tracing.merging import UNSET, Names
+from jitgraph.tracing.joining import UNSET
 from jitgraph.tracing.poison import unbound_text
 from jitgraph.tracing.regions import ENDLESS, Regions
 from jitgraph.tracing.rewrite import BranchInfo
+from jitgraph.tracing.scopes import Names
 
 if TYPE_CHECKING:
     from jitgraph.tracing.branches import Branch

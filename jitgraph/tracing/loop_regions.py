@@ -30,12 +30,13 @@ from jitgraph.tracing.carried import NeedsFirstTurn, Region
 from jitgraph.tracing.carried_names import Changed, is_missing
 from jitgraph.tracing.cells import Reshaped
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
-from jitgraph.tracing.merging import Overlay, Scope, caller_scope, convert
+from jitgraph.tracing.joining import convert
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.regions import Mark, Opened, Regions
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
 from jitgraph.tracing.same_arrays import compare_stale, spoil_stale
+from jitgraph.tracing.scopes import Overlay, Scope, caller_scope
 
 _ATTEMPTS = 8
 #: Turns of a `while` that are traced in front of its region.

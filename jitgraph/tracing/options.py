@@ -21,7 +21,7 @@ from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.rewrite import constant_of
 from jitgraph.tensor import Tensor, lift, wrap
 from jitgraph.tracing import control_flow
-from jitgraph.tracing.merging import describe, is_value
+from jitgraph.tracing.joining import describe, is_value
 from jitgraph.tracing.poison import OneOf, Poison
 
 

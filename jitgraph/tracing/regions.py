@@ -25,10 +25,10 @@ from jitgraph.tracing.capture_mode import CaptureMode, user_frame
 from jitgraph.tracing.cells import Cell, Reshaped, Snapshot, reached
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.iteration import Sequenced, any_traced
-from jitgraph.tracing.merging import Overlay, Scope
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison, unbound_text
 from jitgraph.tracing.restart import Exhausted
+from jitgraph.tracing.scopes import Overlay, Scope
 from jitgraph.xp.scalars import only_element
 
 

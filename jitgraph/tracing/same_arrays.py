@@ -14,19 +14,12 @@ from jitgraph.tensor import Storage, Tensor, make
 from jitgraph.tracing.capture_mode import is_spoiled
 from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
 from jitgraph.tracing.identity import note
-from jitgraph.tracing.merging import (
-    Overlay,
-    Scope,
-    carried_type,
-    is_returned,
-    remade,
-    same_place,
-    sizes_of,
-)
+from jitgraph.tracing.joining import carried_type, is_returned, remade, same_place, sizes_of
 from jitgraph.tracing.objects import object_of
 from jitgraph.tracing.origins import Found, Origins, form_of, look, through
 from jitgraph.tracing.poison import Maybe, OneOf
 from jitgraph.tracing.regions import Mark
+from jitgraph.tracing.scopes import Overlay, Scope
 
 if TYPE_CHECKING:
     from jitgraph.tracing.carried import Region

@@ -22,9 +22,10 @@ from jitgraph.ir.types import TensorType, python_type
 from jitgraph.tensor import Storage, Tensor, dim_tensor, lift, wrap
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.iteration import Sequenced, integer_dim
+from jitgraph.tracing.joining import convert, inner_symbols, placeholder
 from jitgraph.tracing.loop_regions import MOST_TURNS, ForRegion
-from jitgraph.tracing.merging import Names, Overlay, Scope, convert, inner_symbols, placeholder
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
+from jitgraph.tracing.scopes import Names, Overlay, Scope
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
