@@ -445,10 +445,10 @@ class TestErrors:
     def test_a_run_time_size_may_be_the_free_one(self):
         f = jg.jit(lambda x, rows: x.reshape(rows, 2))
         x = np.arange(20)
-        for rows in (-1, 10, -1):
+        for rows in (-1, 10, -1, -3):
             same(f(x, rows), x.reshape(rows, 2))
-        with pytest.raises(ValueError, match="negative"):
-            f(x, -3)
+        with pytest.raises(ValueError, match="reshape"):
+            f(x, 3)
 
     def test_unknown_function_has_a_remedy(self):
         with pytest.raises(TypeError, match=r"jg\.host"):

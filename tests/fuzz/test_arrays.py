@@ -181,3 +181,10 @@ def test_rows_of_new_arrays_share_their_memory(name: str) -> None:
     lines, returned = ROWS[name]
     found = check(_program(lines, returned, _F2))
     assert found is None, str(found)
+
+
+def test_a_view_of_what_a_turn_begins_with_which_the_first_turn_has_from_outside() -> None:
+    lines = ["v = a0", "for i in range(len(a0) - 1):", "    w = v[-2:]", "    v = v + i"]
+    argument = Argument("array", "uint16", ("m", "m"), "F", seed=1)
+    found = check(Fuzzed(1, [argument], lines, [{"m": 2}, {"m": 2}, {"m": 4}, {"m": 2}], "v, w"), Counts())
+    assert found is None, str(found)

@@ -575,9 +575,6 @@ FAILED = {
         ["v = np.outer(a0, a0)", "if np.any(a0):", "    v[0] += 1", "    for r in a0[::-1]:", "        v[:] = np.cumsum(a0)", "        if len(v) <= 2:", "            v = v.diagonal()"],
         "v", [Argument("array", "int32", ("n",), "readonly", seed=1)],
     ),
-    "a view of what a turn begins with, which the first turn has from outside": (
-        ["v = a0", "for i in range(len(a0) - 1):", "    w = v[-2:]", "    v = v + i"], "v, w", [Argument("array", "uint16", ("m", "m"), "F", seed=1)],
-    ),
     "an inner loop writes to what the outer one began its turn with": (
         ["v = a0 * 1.0", "for i in range(12):", "    a0[0] *= 2", "    w = 0", "    while w < 3 and np.sum(a0) < 1e6:", "        w += 1", "        v += v[::-1]", "        v = np.less_equal(a0, 2)"],
         "w, a0", [Argument("array", "int16", ("m",), "strided", seed=1)],
