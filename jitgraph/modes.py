@@ -254,7 +254,13 @@ class TraceMode(Sizes):
         if isinstance(step, IndexMap):
             return self.builder.apply(REGISTRY["view"], value, map=step)[0]
         if isinstance(step, str):
-            return self.builder.apply(REGISTRY[step], value)[0]
+            made = self.builder.apply(REGISTRY[step], self.native(value))[0]
+            if value.type.dtype.isnative:
+                return made
+            seen = part_type(value.type)  # a view keeps the byte order, and lies as the array does
+            swapped = self.builder.apply(REGISTRY["cast"], made, dtype=seen.dtype)[0]
+            swapped.type = seen
+            return swapped
         if isinstance(step, np.dtype):
             have = value.type.dtype
             if have != step and not (have.isnative and step.isnative):

@@ -38,7 +38,7 @@ def part_layout(layout: Layout) -> Layout:
 
 
 def part_type(t: TensorType) -> TensorType:
-    """The type of the real or imaginary part.
+    """The type of the real or imaginary part, in the same byte order.
 
     Raises:
         DTypeError: `t` is not complex.
@@ -46,6 +46,8 @@ def part_type(t: TensorType) -> TensorType:
     if not dtypes.is_complex(t.dtype):
         raise DTypeError(f"{t.dtype.name} has no parts")
     part = dtypes.part_of(t.dtype)
+    if not t.dtype.isnative:
+        part = part.newbyteorder()
     if t.kind == "array":
         return TensorType(part, t.shape, "array", part_layout(t.layout))
     kind: Kind = "py_float" if t.is_python else "np_scalar"

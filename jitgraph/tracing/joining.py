@@ -314,10 +314,10 @@ def exact_types(mode: CaptureMode, x: Any) -> list[TensorType]:
 
 
 def remade(x: Tensor, storage: Storage) -> Tensor:
-    """The same view of another storage."""
+    """The same view of another storage; of its own one, a new object that is the same size, if it is one."""
     made = make(storage, x._steps, x._type if x._steps else None)
-    if not is_writable(x):
-        made._dim = READ_ONLY
+    if storage is x._storage or not is_writable(x):
+        made._dim = x._dim
     return made
 
 

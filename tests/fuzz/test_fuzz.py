@@ -575,6 +575,11 @@ FAILED = {
         ["v = np.outer(a0, a0)", "if np.any(a0):", "    v[0] += 1", "    for r in a0[::-1]:", "        v[:] = np.cumsum(a0)", "        if len(v) <= 2:", "            v = v.diagonal()"],
         "v", [Argument("array", "int32", ("n",), "readonly", seed=1)],
     ),
+    "the size of a name that is an array or a number": (
+        ["v = a0 >= 0", "for i in range(a0.shape[0] // 2):", "    v[i] = v[i - 1]", "    w = np.linspace(0, 1, v.shape[0])", "    v = v + a0[i]",
+         "    if np.sum(v) > 0:", "        continue", "    v = float(np.max(v))"],
+        "w", [Argument("array", "float64", ("n",), "broadcast", seed=141675795)],
+    ),
     "an inner loop writes to what the outer one began its turn with": (
         ["v = a0 * 1.0", "for i in range(12):", "    a0[0] *= 2", "    w = 0", "    while w < 3 and np.sum(a0) < 1e6:", "        w += 1", "        v += v[::-1]", "        v = np.less_equal(a0, 2)"],
         "w, a0", [Argument("array", "int16", ("m",), "strided", seed=1)],
