@@ -322,6 +322,7 @@ class _Run:
             self.values[part.result.name] = reduce_values(part, found, init, chunk, period)
 
     def alloc(self, s: Alloc) -> None:
+        """Memory of its own has room for one element at least, as NumPy's has: see `Lowering.reads_empty`."""
         if s.scope == "scratch":
             host = self.buffers[s.host] if s.host and self.dim(s.fits) else None
             if host is not None:
@@ -332,9 +333,9 @@ class _Run:
         shape = [self.dim(d) for d in s.buffer.shape]
         if s.scope == "result":
             self.results[s.slot] = array = _empty(self.interface.results[s.slot], shape)
-            self.buffers[s.buffer.name] = memory_of(array)
+            self.buffers[s.buffer.name] = memory_of(array if array.size else np.empty(1, array.dtype))
         else:
-            size = int(np.prod(shape, dtype=np.int64)) * s.buffer.dtype.itemsize
+            size = max(1, int(np.prod(shape, dtype=np.int64))) * s.buffer.dtype.itemsize
             self.buffers[s.buffer.name] = Memory(np.full(size, 0xAA, np.uint8), 0)
 
     def call(self, s: CallKernel) -> None:

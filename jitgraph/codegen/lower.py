@@ -35,7 +35,7 @@ from jitgraph.codegen.lower_scalar import Frame, Scalar, store_of
 from jitgraph.codegen.lower_targets import result_targets
 from jitgraph.codegen.lower_values import Evaluator, Place, finish_kernel, origin_of
 from jitgraph.codegen.lower_views import Memory, dense_strides, layout_strides, reshape_memory
-from jitgraph.codegen.memory import plan_memory
+from jitgraph.codegen.memory import ALIGNMENT, plan_memory
 from jitgraph.errors import InternalError
 from jitgraph.ir.dims import Facts, symbol, symbols
 from jitgraph.ir.graph import Block, Graph, Op, Value
@@ -55,13 +55,16 @@ def lower(graph: Graph, optimise: Callable[[Program, Facts], Program] | None = N
     Raises:
         InternalError: an op is left that has no lowering.
     """
-    program = Lowering(graph).program()
+    lowering = Lowering(graph)
+    program = lowering.program()
     if optimise is not None:
         program = optimise(program, graph.facts)
     results = [e.buffer for e in program.entry_buffers if e.source == "result"]
     known = [name for name, _, _ in program.dims]
     given = [e.buffer for e in program.entry_buffers if e.source == "arg"]
     program.memory = plan_memory(program.entry, known, graph.facts, results, program.kernels, given)
+    if lowering.reads_empty and program.memory.bytes != 0:
+        program.memory.bytes += ALIGNMENT
     if program.memory.dropped:
         used = {name for f in (program.entry, *(k.body for k in program.kernels)) for name in called(f)}
         program.kernels = [k for k in program.kernels if k.name in used]
@@ -107,6 +110,8 @@ class Lowering:
         self.returned = graph.body.terminator
         self.fresh = len(self.returned.operands) - len(self.returned.attrs.get("mutates", ()))
         self.targets = result_targets(graph, self.fresh)
+        #: Whether the first element of an array may be read that turns out to have none: the check comes later.
+        self.reads_empty = False
         #: Versions, made in loops, of arrays without axes of the caller's, who sees them if an error ends the loop.
         self.exposed = exposed_versions(graph)
 

@@ -172,6 +172,7 @@ class Evaluator:
         found = self.bind(b.select(inside, index, Const(0, dtypes.I64)))
         if not isinstance(found, int) and not self.low.graph.facts.is_lt(0, size):
             self.wild.update(symbols(found))
+            self.low.reads_empty = True
         return found
 
     def bind(self, value: Operand) -> DimLike:

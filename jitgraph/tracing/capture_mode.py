@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
@@ -137,6 +137,8 @@ class CaptureMode(TraceMode):
         self.kinds: dict[Value, Any] = {}
         #: Values whose type Python code asked for: `isinstance(x, int)`, `x.dtype`.
         self.asked: set[Value] = set()
+        #: Values that were handed to a function: it may have looked at their types though no operator shows it.
+        self.handed: set[Value] = set()
         #: Integers that a loop carries from a small constant on; nothing computes with them while their kind is open.
         self.small: set[Value] = set()
         #: Where the function is defined: the place of what happens when it has returned.
@@ -187,6 +189,14 @@ class CaptureMode(TraceMode):
         """Python code asks for the type of `x`, and no operator of the graph shows it: see `carried_kinds.compare`."""
         if type(x) is Tensor and x.is_traced and not x._steps:
             self.asked.add(x._storage.value)
+
+    def hand(self, arguments: Iterable[Any]) -> None:
+        """A function gets `arguments`: see `handed`."""
+        for x in arguments:
+            if type(x) is Tensor and not x._steps:
+                self.handed.add(x._storage.value)
+            elif type(x) is list or type(x) is tuple:
+                self.hand(x)
 
     def apply(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:
         results = super().apply(defn, values, attrs)

@@ -768,7 +768,7 @@ class Region:
         argument = carried.arguments[k]
         if carried.tree is not None or argument is None or argument.type.kind == "array" or argument.uses:
             return False
-        if argument in self.mode.asked:
+        if argument in self.mode.asked or argument in self.mode.handed:
             return False
         handed_on = any(type(x) is Tensor and x._storage.value is argument for x in self._left_in_turn())
         return not handed_on and end is not argument and carried.name not in self.left and self._runs()

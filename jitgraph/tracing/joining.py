@@ -162,7 +162,7 @@ def convert(mode: CaptureMode, value: Value, to: TensorType) -> Value:
         back = [order.index(axis) for axis in range(len(order))]
         value = apply(REGISTRY["view"], copy, map=IndexMap.permute(copy.type.shape, back))[0]
     if value.type.shape != to.shape:
-        value = mode.stretch(value, to.shape)
+        value = mode.matched(value, to.shape)
     return value
 
 

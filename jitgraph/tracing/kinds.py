@@ -176,6 +176,8 @@ def either(mode: Any, flag: Value, yes: Any, no: Any) -> Tensor | None:
     joined = holder(*types, values) or join_kinds(*types)
     if joined is None or not all(_is_held(joined, v) for v in values):
         return None
+    mode.ask(yes)
+    mode.ask(no)
     sides = [as_type(mode, wrap(mode, v), joined)._storage.value for v in values]
     chosen = mode.builder.apply(REGISTRY["where"], flag, *sides)[0]
     found = as_type(mode, wrap(mode, chosen), joined)
@@ -270,6 +272,9 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
     Raises:
         Open: one matters, and no call can turn back.
     """
+    for x in values:
+        if tag_of(mode, x) is None:
+            mode.ask(x)  # its type decides what the type of the result depends on
     found = list(values)
     if any(type(x) in (list, tuple) for x in values):  # Python's numbers refuse them, NumPy's make arrays of them
         return [told_in(mode, x) for x in values]

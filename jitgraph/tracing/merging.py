@@ -269,6 +269,7 @@ class Merge:
         tag = tag_of(self.mode, x)
         if tag is None:
             known = type_of(x) == yes
+            self.mode.ask(x)  # the bool stands for the type that it has here
             return self._in(k, lambda: self.mode.builder.constant(known))  # type: ignore[no-any-return]
         if tag.yes == yes:
             return tag.flag

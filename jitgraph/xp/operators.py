@@ -365,8 +365,10 @@ def _python_power(mode: TraceMode, a: Any, b: Any, floating: bool) -> Any:
     apply_ = mode.builder.apply
     known = constant_of(b)
     if not floating and not (known is not None and known < 0):
+        if known == 0:
+            return wrap(mode, apply_(R("pow"), a, b)[0])  # the graph shows that `a` is looked at
         if known is not None and known <= 4:
-            result = lift(mode, 1) if known == 0 else a
+            result = a
             for _ in range(int(known) - 1):
                 _check_overflow(mode, "mul", result, a)
                 result = apply_(R("mul"), result, a)[0]

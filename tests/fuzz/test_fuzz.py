@@ -575,6 +575,18 @@ FAILED = {
         ["v = np.outer(a0, a0)", "if np.any(a0):", "    v[0] += 1", "    for r in a0[::-1]:", "        v[:] = np.cumsum(a0)", "        if len(v) <= 2:", "            v = v.diagonal()"],
         "v", [Argument("array", "int32", ("n",), "readonly", seed=1)],
     ),
+    "a power of nothing looks at what a name is": (
+        ["v = 0", "for r in a0:", "    v = np.fmod(v**0, np.log(r))", "    v = np.reshape(r % r, (-1, 2))"], "v",
+        [Argument("array", "int8", ("m", "m"), seed=1241671393)],
+    ),
+    "one element on one side, a size that is 1 by chance on the other": (
+        ["v = np.sum(a0[:1], keepdims=True)", "if np.sum(a0) > 0:", "    v = a0[::-2][: a0.shape[0] // 7]"], "v",
+        [Argument("array", "float64", ("n",), seed=389061537)],
+    ),
+    "turns that never run": (
+        ["v = np.maximum(a0[a0 > 0], 1)", "w = 0", "for i, r in enumerate(v):", "    w = a0[i]", "    v[i:] = -0.5"], "w",
+        [Argument("array", "float64", ("1", "1"), seed=1029848607)],
+    ),
     "the size of a name that is an array or a number": (
         ["v = a0 >= 0", "for i in range(a0.shape[0] // 2):", "    v[i] = v[i - 1]", "    w = np.linspace(0, 1, v.shape[0])", "    v = v + a0[i]",
          "    if np.sum(v) > 0:", "        continue", "    v = float(np.max(v))"],
