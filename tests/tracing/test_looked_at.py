@@ -57,7 +57,7 @@ def test_an_array_from_the_second_turn_on(use: str, new: str) -> None:
         try:
             f(a)
         except ValueError:  # (-1, 2) and a row do not fit, an array has no truth
-            with pytest.raises(ValueError, match="broadcast|truth"):
+            with pytest.raises(ValueError, match=r"broadcast|truth"):
                 jg.jit(f)(a)
         else:
             _same(f, a)
