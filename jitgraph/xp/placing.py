@@ -121,16 +121,23 @@ def as_dtype(x: Any, dtype: np.dtype, mode: Mode, casting: str = "unsafe") -> Te
     return ravel(array_tensor(t))  # type: ignore[no-any-return]
 
 
-def no_elements(mode: Mode, size: DimLike) -> bool:
-    """Whether a size is 0, by proof or guard; a size that only the run knows is checked to be more."""
+def is_empty(mode: Mode, size: DimLike) -> bool | None:
+    """Whether a size is 0, by proof or guard; None if only the run knows."""
     if isinstance(size, int):
         return size == 0
     try:
         return mode.decide("==", size, 0)
     except Undecided:
+        return None
+
+
+def no_elements(mode: Mode, size: DimLike) -> bool:
+    """Whether a size is 0, by proof or guard; a size that only the run knows is checked to be more."""
+    found = is_empty(mode, size)
+    if found is None:
         assert isinstance(mode, TraceMode)
         mode.check(mode.compare("ne", size, 0), "deoptimise", "no values to be placed")
-        return False
+    return bool(found)
 
 
 def repeated(values: Tensor, places: Any) -> Tensor:
@@ -324,6 +331,9 @@ def stretched_mask(mode: Mode, mask: Tensor, shape: Shape, message: str) -> Tens
         raise errors.ShapeError(f"{message} {shape_text(own)} into shape {shape_text(shape)}") from None
 
 
+_EMPTY = "cannot replace elements of an empty array"
+
+
 @numpy_function(np.put, views=True)
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`a.flat[ind] = v`, values repeated as needed; `mode` "wrap" and "clip" change positions out of range."""
@@ -336,13 +346,22 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         np.put(plain(x), unwrap(ind), unwrap(v), mode)  # type: ignore[arg-type]
         return
     index = ravel(array_tensor(index_array(ind, m, "safe")))
-    nothing = no_elements(m, index.type.shape[0])
-    if not nothing and no_elements(m, product(x.type.shape)):
-        raise errors.IndexingError("cannot replace elements of an empty array")
+    count, size = index.type.shape[0], product(x.type.shape)
+    nothing = is_empty(m, count)
+    if not nothing and no_elements(m, size):
+        if nothing is None:
+            assert isinstance(m, TraceMode)
+            m.check(m.compare("eq", count, 0), "IndexError", _EMPTY)
+            return
+        raise errors.IndexingError(_EMPTY)
     values = as_dtype(v, x.type.dtype, m)
-    if nothing or no_elements(m, values.type.shape[0]):
+    given = values.type.shape[0]
+    none = is_empty(m, given)
+    if nothing or none:
         return
-    size = product(x.type.shape)
+    if none is None and not same_size(m, given, count):  # without values no place is looked at
+        count = dim_min(count, count * given)
+        index = view_of(index, IndexMap((count,), (AxisMap(0, 1, 0),)))
     if mode == "raise":
         index = integer_index(m, index, size, 0)
     elif mode == "wrap":
@@ -350,8 +369,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     else:
         index = EXPORTS["clip"](index, 0, dim_tensor(m, size - 1))
     index._dim = SAFE
-    count = index.type.shape[0]
-    if not same_size(m, values.type.shape[0], count):
+    if not same_size(m, given, count):
         values = repeated(values, positions(m, count))
     write_flat(x, index, values)
 

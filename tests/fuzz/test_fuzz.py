@@ -583,6 +583,7 @@ FAILED = {
         ["v = np.sum(a0[:1], keepdims=True)", "if np.sum(a0) > 0:", "    v = a0[::-2][: a0.shape[0] // 7]"], "v",
         [Argument("array", "float64", ("n",), seed=389061537)],
     ),
+    "put of no values behind a write": (["a0[0] = 3", "v = a0 * 1", "np.put(a0, [0, 1], v[v > 99])", "np.put(a0, np.flatnonzero(a0 > 99), v)"], "v, a0", [_F]),
     "turns that never run": (
         ["v = np.maximum(a0[a0 > 0], 1)", "w = 0", "for i, r in enumerate(v):", "    w = a0[i]", "    v[i:] = -0.5"], "w",
         [Argument("array", "float64", ("1", "1"), seed=1029848607)],
