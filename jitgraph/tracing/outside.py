@@ -201,6 +201,8 @@ class Outside:
         self.made: dict[int, Any] = {}
         #: Storages of those that user code holds as ndarrays.
         self._held: set[Storage] = set()
+        #: Storages of views that NumPy made of static arrays, which user code may hold.
+        self._views: set[Storage] = set()
         #: By identity, arrays that own the memory of such, with the first that lies in it.
         self._roots: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         #: id of an object from outside to what code that is not traced sees of it.
@@ -684,6 +686,8 @@ class Outside:
         """The Tensor of an ndarray that user code holds may not be written to: see `refuse_write`."""
         if storage in self._held:
             self.refuse_write()
+        if storage in self._views and not self.mode.lifts:
+            raise Restart(lifts=True)
 
     def refuse_write(self) -> NoReturn:
         """An ndarray of static values is written to.
@@ -723,6 +727,8 @@ class Outside:
             hidden = self._hide(Fixed(array, name), array)
             tensor = wrap(self.mode, self.mode.builder.apply(REGISTRY["copy"], hidden._storage.value, order="K")[0])
         tensor._storage.writable = bool(array.flags.writeable)
+        if root is not array:
+            self._views.add(tensor._storage)
         self.made[id(array)] = array
         if len(self.mode.blocks) == 1:  # a value made inside a region is not seen outside of it
             self.arrays[id(array)] = (array, tensor, None)
@@ -737,7 +743,7 @@ class Outside:
         known = self.arrays.get(id(array))
         if known is not None and id(array) in self.made:
             return known[1]._storage.value  # type: ignore[no-any-return]
-        if known is None and array.size <= 1:
+        if known is None and array.size <= 1 and id(_root(array)) not in self._roots:
             return self.mode.builder.constant(np.array(array))
         if known is None and not self.mode.lifts:  # perhaps NumPy made it of static values
             raise Restart(lifts=True)

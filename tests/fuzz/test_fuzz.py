@@ -583,6 +583,12 @@ FAILED = {
         ["v = np.sum(a0[:1], keepdims=True)", "if np.sum(a0) > 0:", "    v = a0[::-2][: a0.shape[0] // 7]"], "v",
         [Argument("array", "float64", ("n",), seed=389061537)],
     ),
+    "one static number is written through a view of its array": (
+        ["v = np.cumsum(np.min(0.5, axis=None), axis=None)", "v.ravel()[:] -= np.std(a0)", "a0[[1, 0]] += v"], "a0, v", [_F],
+    ),
+    "a static array is written through a view, and NumPy reads it": (
+        ["v = np.cumsum(np.min(0.5, axis=None), axis=None)", "v.ravel()[:] -= np.std(a0)", "w = np.expm1(v)"], "w, v", [_F],
+    ),
     "put of no values behind a write": (["a0[0] = 3", "v = a0 * 1", "np.put(a0, [0, 1], v[v > 99])", "np.put(a0, np.flatnonzero(a0 > 99), v)"], "v, a0", [_F]),
     "turns that never run": (
         ["v = np.maximum(a0[a0 > 0], 1)", "w = 0", "for i, r in enumerate(v):", "    w = a0[i]", "    v[i:] = -0.5"], "w",
