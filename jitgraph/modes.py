@@ -14,12 +14,13 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.dtypes import COMPILED, COMPILED_TEXT, native, part_of
 from jitgraph.inner_loops import Place, Side, plain_if_single
-from jitgraph.ir.builder import Builder
+from jitgraph.ir.builder import Builder, is_long
 from jitgraph.ir.dims import Dim, DimLike, evaluate, symbols
 from jitgraph.ir.graph import Block, Op, Value
 from jitgraph.ir.opdef import REGISTRY, OpDef, Trait
 from jitgraph.ir.reshapes import reshape_view_layout
 from jitgraph.ir.rewrite import constant_of
+from jitgraph.ir.storage import UPDATES, WRITES
 from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
 from jitgraph.ops.bits import reinterpret, reinterpreted_type
 from jitgraph.ops.complexes import part_type
@@ -38,8 +39,6 @@ _CLASSES: dict[str, type] = {
 }
 _ELEMENTWISE = Trait.ELEMENTWISE
 _LOGICAL = frozenset(("logical_and", "logical_or", "logical_xor"))
-#: Their second operand is what is written to.
-_WRITES = frozenset(("write", "write_through"))
 #: What is done on memory in any byte order, and what of the rest gives arrays in the order of the first operand.
 _ANY_ORDER = frozenset(("copy", "cast", "view", "reshape", "write", "write_through"))
 _KEEP_ORDER = frozenset(("take", "compress"))
@@ -225,8 +224,8 @@ class TraceMode(Sizes):
         while value.producer is not None and value.producer.name == "view":
             view, value = value.producer.attrs["map"].then(view), value.producer.operands[0]
         first = value
-        while first.producer is not None and first.producer.name in _WRITES:
-            first = first.producer.operands[1]
+        while first.producer is not None and first.producer.name in WRITES:
+            first = first.producer.operands[UPDATES[first.producer.name]]
         argument = first.index if first.producer is None and first.block is self.builder.graph.body else None
         return Place(value, value.type, view, argument)
 
@@ -377,7 +376,7 @@ class TraceMode(Sizes):
         weak, strong = values[k], values[1 - k]
         dtype = strong.type.dtype
         known = constant_of(weak)
-        if strong.type.is_python or dtype.kind not in "iu" or (dtype == np.int64 and not _is_long(known)):
+        if strong.type.is_python or dtype.kind not in "iu" or (dtype == np.int64 and not is_long(known)):
             return defn, values
         info = np.iinfo(dtype)
         if known is not None and info.min <= known <= info.max:
@@ -399,7 +398,7 @@ class TraceMode(Sizes):
     def check_fits(self, value: Value, dtype: np.dtype) -> None:
         """A Python int must fit an integer dtype: known ones now, others by a check that reruns the call in Python."""
         known = constant_of(value)
-        if dtype == np.int64 and not _is_long(known):
+        if dtype == np.int64 and not is_long(known):
             return
         info = np.iinfo(dtype)
         if known is not None:
@@ -573,11 +572,6 @@ _WANTED: dict[str, tuple[str, str]] = {
     "strides": ("the strides of a traced {type} are known only when the compiled code runs", ""),
     "len": ("Python needs the length of a traced {type}", "use x.shape[0], which stays symbolic."),
 }
-
-
-def _is_long(known: Any) -> bool:
-    """A Python int beyond int64."""
-    return isinstance(known, int) and not -(2**63) <= known < 2**63
 
 
 def _loop_dtype(values: Sequence[Value]) -> np.dtype:

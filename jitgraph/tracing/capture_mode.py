@@ -191,7 +191,7 @@ class CaptureMode(TraceMode):
             self.asked.add(x._storage.value)
 
     def hand(self, arguments: Iterable[Any]) -> None:
-        """A function gets `arguments`: see `handed`."""
+        """A function gets `arguments`, in a turn or a branch: see `handed`."""
         for x in arguments:
             if type(x) is Tensor and not x._steps:
                 self.handed.add(x._storage.value)

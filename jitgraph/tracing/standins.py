@@ -116,9 +116,8 @@ class Tracer(Operators):
             texts.check_reading(self, f, args)
         if id(f) in _WRITING or "out" in kwargs:
             args, kwargs = self._written(f, args, kwargs)
-        self.mode.hand(args)
-        if kwargs:
-            self.mode.hand(kwargs.values())
+        if len(self.mode.blocks) > 1:
+            self.mode.hand((*args, *kwargs.values()))
         if id(f) in _LOOKING:
             for x in (*args, *kwargs.values()):
                 self.mode.ask(x)

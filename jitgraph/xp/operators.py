@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph import dtypes, errors
-from jitgraph.ir.builder import Undecided
+from jitgraph.ir.builder import Undecided, is_long
 from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
 from jitgraph.ir.graph import Value
 from jitgraph.ir.rewrite import constant_of
@@ -238,7 +238,7 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
     floating = "f" in (va.type.dtype.kind, vb.type.dtype.kind)
     if "c" in (va.type.dtype.kind, vb.type.dtype.kind):
         return complexes.python_binary(mode, name, va, vb, RECORDS[name])
-    if any(is_long(v) for v in (va, vb)):
+    if any(is_long(constant_of(v)) for v in (va, vb)):
         return _with_long(mode, name, va, vb)
     if name in _COMPARISONS:
         return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
@@ -257,25 +257,19 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
     return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
 
 
-def is_long(value: Any) -> bool:
-    """A constant Python int beyond int64."""
-    known = constant_of(value)
-    return type(known) is int and not -(2**63) <= known < 2**63
-
-
 def _with_long(mode: Any, name: str, a: Any, b: Any) -> Any:
     """An operator on a traced Python number and an int beyond 64 bits: comparisons are known, floats round it, what
     else there is Python computes.
     """
-    long, other = (constant_of(a), b) if is_long(a) else (constant_of(b), a)
+    long, other = (constant_of(a), b) if is_long(constant_of(a)) else (constant_of(b), a)
     if other.type.kind in ("py_int", "py_bool") and name in _COMPARISONS:
         greater = (long > 0) == (long is constant_of(b))  # is b greater than a?
         return name in (("lt", "le", "ne") if greater else ("gt", "ge", "ne"))
     if other.type.kind == "py_float" and (name not in _COMPARISONS or float(long) == long):
-        return python_binary(mode, name, *(float(long) if is_long(v) else wrap(mode, v) for v in (a, b)))
+        return python_binary(mode, name, *(float(long) if is_long(constant_of(v)) else wrap(mode, v) for v in (a, b)))
     mode.check(mode.builder.constant(value=False), "deoptimise", _OVERFLOW)
     zero = mode.builder.constant(0 if name in _COMPARISONS or name == "pow" else 1)
-    return python_binary(mode, name, *(wrap(mode, zero if is_long(v) else v) for v in (a, b)))
+    return python_binary(mode, name, *(wrap(mode, zero if is_long(constant_of(v)) else v) for v in (a, b)))
 
 
 def _dims(mode: Any, name: str, a: DimLike, b: DimLike) -> Any:

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 
 from jitgraph import pytree
+from jitgraph.errors import TraceError
 from jitgraph.ir.dims import evaluate
 from jitgraph.ir.interpret import Deoptimise, Evaluation
 from jitgraph.ir.types import IndexMap
@@ -15,6 +16,7 @@ from jitgraph.tracing.capture import trace
 from jitgraph.tracing.hidden import Live
 from jitgraph.tracing.leaves import CallSpec
 from jitgraph.tracing.trace import TraceOptions, call_key
+from tests.fuzz.compare import difference, run
 
 
 class Jit:
@@ -173,3 +175,15 @@ def check(fn, *calls, traces=1, rtol=0.0, aliases=True, deoptimised=0, **options
         assert f.count == traces, f"{f.count} traces"
     assert f.deoptimised == deoptimised
     return f
+
+
+def check_calls(fn, calls, *, refused=False):
+    """Calls of one function, each with arguments of its own, do what NumPy does; if `refused`, they may be refused."""
+    jitted = Jit(fn)
+    for arguments in calls:
+        given, mine, plain = (copy.deepcopy(arguments) for _ in range(3))
+        found = run(jitted, mine)
+        if isinstance(found.error, TraceError):
+            assert refused, found.error
+            continue
+        assert not difference(given, run(fn, plain), found, free_zero=False), arguments

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from jitgraph.config import config
-from jitgraph.errors import TraceError
-from tests.fuzz.compare import difference, run
-from tests.tracing.harness import Jit
+from tests.tracing.harness import check_calls
 
 
 @pytest.fixture(autouse=True)
@@ -143,14 +141,4 @@ DATA = [[1.0, -1.0, 1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [-1.0, 2.0, 0.0], [0
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_as_numpy(f: Callable[..., Any]) -> None:
-    jitted = Jit(f)
-    for numbers in DATA:
-
-        def given(numbers: list[float] = numbers) -> list[Any]:
-            return [np.arange(len(numbers)) + 0.5, np.array(numbers)]
-
-        found = run(jitted, given())
-        if isinstance(found.error, TraceError):
-            assert f in REFUSED, found.error
-            continue
-        assert not difference(given(), run(f, given()), found, free_zero=False), numbers
+    check_calls(f, [[np.arange(len(numbers)) + 0.5, np.array(numbers)] for numbers in DATA], refused=f in REFUSED)
