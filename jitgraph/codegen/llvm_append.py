@@ -145,7 +145,7 @@ def emit_append_by_turns(f: FunctionEmitter, s: For, before: list[Stmt], branch:
     for x in branch.then:
         if isinstance(x, Store):
             pointer = f.pointer(x.buffer, f.offset(x.buffer, x.index))
-            a.store(f.to_memory(f.operand(x.value)), a.select(condition, pointer, spare), align=1)
+            a.store(f.to_memory(f.operand(x.value), x.buffer.dtype), a.select(condition, pointer, spare), align=1)
     total = a.add(count, a.zext(condition, I64))
     following = a.add(at, V("1", I64))
     latch = a.block

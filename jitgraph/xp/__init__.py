@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph.xp import (  # noqa: F401  # give Tensor its methods; fill the tables
+    choosing,
     contraction,
     editing,
     hosted,

@@ -508,16 +508,6 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return as_kind(tensor(all_(same)), "py_bool")
 
 
-@numpy_function(np.select)
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    if len(condlist) != len(choicelist):
-        raise errors.ShapeError("list of cases must be same length as list of conditions")
-    result = default
-    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        result = where(condition, choice, result)
-    return result
-
-
 def _beyond_numpy(name: str) -> Callable[..., Any]:
     """A function that NumPy lacks, straight from its record."""
     defn = R(name)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.tensor import Tensor, dim_tensor
-from jitgraph.xp.core import EXPORTS, array_tensor, cast, mode_in, tensor
+from jitgraph.tensor import EAGER, Tensor, dim_tensor
+from jitgraph.xp.core import EXPORTS, NEGATIVE, array_tensor, cast, mode_in, tensor
 from jitgraph.xp.joining import concatenate
+from jitgraph.xp.selecting import must
 from jitgraph.xp.shape import reshape_to, transpose
 
 
@@ -44,9 +45,25 @@ def grid(sparse: bool, key: Any) -> Any:
     if not isinstance(key, tuple):
         return _range(key)
     dtype = np.dtype(float) if any(_is_float(s) for s in key) else None
+    if not sparse:
+        _check_counts(key)
     ranges = [_range(s, dtype) for s in key]
     grids = EXPORTS["meshgrid"](*ranges, sparse=sparse, indexing="ij")
     return tuple(grids) if sparse else EXPORTS["stack"](grids)
+
+
+def _check_counts(key: tuple[Any, ...]) -> None:
+    """Of several slices none may run backwards by a step and more: NumPy counts them, where `arange` takes none."""
+    mode = mode_in([part for s in key for part in (s.start, s.stop, s.step)])
+    for s in key:
+        start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
+        if isinstance(step, complex):
+            continue
+        way, least = EXPORTS["subtract"](s.stop, start), EXPORTS["negative"](step)
+        if type(step) is not int:
+            way, least = EXPORTS["true_divide"](way, step), -1
+        reached = EXPORTS["less" if type(step) is int and step < 0 else "greater"](way, least)
+        must(mode or EAGER, reached, errors.ShapeError, NEGATIVE)
 
 
 def rows(key: Any) -> Any:

@@ -494,6 +494,11 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     if order not in ("C", "F"):
         raise errors.ShapeError("only 'C' or 'F' order is permitted")
     pairs = list(zip(indices, sizes, strict=True))
+            if d == 0 or not isinstance(d, int):
+                some = EXPORTS["full_like"](
+                    index, size_value(m, d), dtype=bool
+                )  # where no element is made, none is checked
+                must(m, some, errors.ShapeError, "cannot unravel if shape has zero entries (is empty).")
     pairs = pairs if order == "C" else pairs[::-1]
     total: Any = pairs[0][0]
     for index, d in pairs[1:]:

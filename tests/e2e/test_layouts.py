@@ -260,3 +260,13 @@ def test_an_element_read_behind_its_write_has_the_byte_order_of_a_scalar(dtype):
     assert type(got) is type(wanted)
     assert got == wanted
     np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">f2", ">i4", ">i2"])
+def test_masks_select_of_swapped_arrays_without_vector_compress(dtype):
+    def f(x):
+        return x[x > 2], np.compress(x > 2, x), np.delete(x, slice(None, None, 2))
+
+    x = np.arange(6).astype(dtype)
+    with jg.config.override(cpu="x86-64-v3", cache=False):
+        assert difference(f(x), jg.jit(f)(x)) == ""
