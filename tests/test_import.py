@@ -60,7 +60,18 @@ OF_LOOPS = {
     "jitgraph.control",
     *[
         f"jitgraph.tracing.{name}"
-        for name in ("branches", "carried", "carried_names", "kind_uses", "loop_regions", "same_arrays", "structured")
+        for name in (
+            "branches",
+            "carried",
+            "carried_names",
+            "kind_uses",
+            "left_behind",
+            "loop_regions",
+            "same_arrays",
+            "structured",
+            "turn_ends",
+            "turn_starts",
+        )
     ],
 }
 

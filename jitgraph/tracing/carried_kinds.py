@@ -191,7 +191,7 @@ def as_output(
 
 
 def is_kept(region: Region, x: Any, t: TensorType) -> bool:
-    """Whether a scalar keeps its number as type `t`, under the checks of `Region._inits` and `_ends`."""
+    """Whether a scalar keeps its number as type `t`, under the checks of `turn_starts.inits` and `turn_ends.ends`."""
     return is_held(region.mode, x._storage.value if type(x) is Tensor else x, type_of(x), t)
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from jitgraph import errors
 from jitgraph.ir.graph import Value
 from jitgraph.ir.types import Layout, TensorType
 from jitgraph.pytree import TreeDef
 from jitgraph.records import dataclass, field
+from jitgraph.source import SourceLoc
 from jitgraph.tensor import Tensor, is_writable
-from jitgraph.tracing.joining import UNSET, structure
+from jitgraph.tracing.joining import UNSET, describe, is_value, same_constant, same_place, same_static, structure
 from jitgraph.tracing.origins import Origins
-from jitgraph.tracing.poison import Poison
+from jitgraph.tracing.poison import Poison, unbound_text
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.carried import Region
 
 
 class Changed(Exception):  # noqa: N818  # an answer
@@ -21,6 +26,34 @@ class Changed(Exception):  # noqa: N818  # an answer
     def __init__(self, name: str, before: Any, after: Any) -> None:
         super().__init__(name)
         self.name, self.before, self.after = name, before, after
+
+    def fail(self, place: SourceLoc | None) -> NoReturn:
+        """No loop can carry it.
+
+        Args:
+            place: of the loop.
+        """
+        name = shown(self.name)
+        before = str(self.before) if isinstance(self.before, TensorType) else describe(self.before)
+        raise errors.LeftToPython(
+            errors.describe(
+                f"{name} changes its type in a loop: {before} at the start of a turn, "
+                f"{describe(self.after)} at its end",
+                place,
+                remedy=f"give {name} its final type before the loop, e.g. 0.0 for 0, or an array of the right shape.",
+            )
+        )
+
+
+class NeedsFirstTurn(UnboundLocalError):  # noqa: N818  # an answer
+    """A name that only the end of a turn binds is read in a turn of the region: the first turn comes before it.
+
+    Behind the region it is Python's own error.
+    """
+
+    def __init__(self, region: Region, name: str) -> None:
+        super().__init__(unbound_text(name))
+        self.region, self.unbound = region, name
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +115,39 @@ def is_array(x: Any) -> bool:
     return type(x) is Tensor and x.is_traced and x.type.kind == "array"
 
 
+def is_whole(x: Any) -> bool:
+    """A traced array that is all of its storage."""
+    return is_array(x) and not x._steps
+
+
 def protected(leaves: Sequence[Any]) -> frozenset[int]:
     """The numbers of the arrays that nobody may write to."""
     return frozenset([k for k, x in enumerate(leaves) if is_array(x) and not is_writable(x)])
 
 
+def are_values(x: Any) -> bool:
+    """Whether all parts of a value are known when the code runs only, or numbers."""
+    return all(map(is_value, parts_of(x)[0]))
+
+
+def unchanged(a: Any, b: Any) -> bool:
+    """Whether a name stands for what it stood for."""
+    if a is b or same_place(a, b):
+        return True
+    if type(a) is Tensor or type(b) is Tensor:
+        return False
+    if is_value(a) and is_value(b):
+        return same_constant(a, b)
+    return same_static(a, b)
+
+
 def is_missing(x: Any) -> bool:
     return type(x) is Poison or x is UNSET
+
+
+def shown(name: str) -> str:
+    """What the user calls a name."""
+    return "the value that the function returns" if name.startswith("_jg_") else name
 
 
 def dense(t: TensorType | None) -> TensorType | None:

@@ -24,10 +24,10 @@ from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import python_type
 from jitgraph.tensor import Storage, dim_tensor, lift, wrap
-from jitgraph.tracing import carried_objects
+from jitgraph.tracing import carried_objects, left_behind, turn_ends, turn_starts
 from jitgraph.tracing.branches import Branch
-from jitgraph.tracing.carried import NeedsFirstTurn, Region
-from jitgraph.tracing.carried_names import Changed, is_missing
+from jitgraph.tracing.carried import Region
+from jitgraph.tracing.carried_names import Changed, NeedsFirstTurn, is_missing, is_whole
 from jitgraph.tracing.cells import Reshaped
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
 from jitgraph.tracing.joining import convert
@@ -35,7 +35,7 @@ from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.regions import Mark, Opened, Regions
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
-from jitgraph.tracing.same_arrays import compare_stale, spoil_stale
+from jitgraph.tracing.same_arrays import compare_stale, is_bound_anew, spoil_stale
 from jitgraph.tracing.scopes import Overlay, Scope, caller_scope
 
 _ATTEMPTS = 8
@@ -125,7 +125,7 @@ class ForRegion(Region):
             return
         if self.before is None:
             self._begin(scope)
-            self._entry_key = self._key()
+            self._entry_key = turn_starts.key_of(self)
         self.mark = self.regions.mark()
         if self.peeling:
             self.heads = {}
@@ -138,7 +138,7 @@ class ForRegion(Region):
             self.counter = self.block.add_arg(python_type("py_int"), self.info.target)
             self.flag = self.block.add_arg(python_type("py_bool"))
         spoil_stale(self)
-        self._arguments(self.block, bind=True)
+        turn_starts.arguments(self, self.block, bind=True)
         self.this_turn = carried_objects.begin_turn(self, self.opened)
         self._bind_cells()
 
@@ -265,17 +265,17 @@ class ForRegion(Region):
                 self._begin(self.before)
                 return
             try:
-                self._part_written()
+                left_behind.part_written(self)
             except Changed as change:
                 self.regions.undo(mark, self.block)
                 self._peel(change)
                 return
-        needed = self._needs_turn()
+        needed = turn_ends.needs_turn(self)
         if needed and self.peeled and not self._runs():
             what = f"{needed} has another type if there is one turn"
-            stopped = self.first_flag if self._needs_turn(kinds=True) else False
+            stopped = self.first_flag if turn_ends.needs_turn(self, kinds=True) else False
             known = self.regions.deoptimise_unless(self.sequence.length - 1, what, stopped=stopped)
-            if not known and self._tells():
+            if not known and turn_ends.tells(self):
                 self.regions.undo(mark, self.block)
                 return
         if (needed or self._place_of() in self.regions.entered) and not self.has_turn:
@@ -291,7 +291,7 @@ class ForRegion(Region):
                 self.has_turn = self.regions.deoptimise_unless(
                     self._rest(), f"{needed} has another type if the loop has no turn"
                 )
-                if not self.has_turn and self._tells():
+                if not self.has_turn and turn_ends.tells(self):
                     self.regions.undo(mark, self.block)
                     return
         self._emit(scope, changed)
@@ -325,7 +325,7 @@ class ForRegion(Region):
         if flag is not False:
             self.first_flag, self.with_break = flag, True
         self._begin(scope)
-        self._entry_key = self._key()
+        self._entry_key = turn_starts.key_of(self)
 
     def _can_peel(self) -> bool:
         return not self.peeled and not self.peeling
@@ -335,13 +335,13 @@ class ForRegion(Region):
         heads: dict[Storage, str] = {}
         written = False
         for name, carried in self.names.items():
-            if self._is_bound_anew(name, carried):
+            if is_bound_anew(self, name, carried):
                 heads[self.heads[name]._storage] = name
                 written = written or self.heads[name]._storage.value is not carried.arguments[0]
         swapped = {}
         for name in heads.values():
             end = scope.get(name)
-            other = heads.get(end._storage) if self._is_whole(end) else None
+            other = heads.get(end._storage) if is_whole(end) else None
             if other is not None and other != name:
                 swapped[name] = other
         self.pinned = {n for n, m in swapped.items() if swapped.get(m) == n}
@@ -390,9 +390,9 @@ class ForRegion(Region):
     def _peel(self, change: Changed) -> None:
         """Trace the first turn in front of the loop."""
         if self.peeled:
-            if self._open_options(change):
+            if turn_ends.open_options(self, change):
                 return
-            self._fail_type(change)
+            change.fail(self.place)
         at_least = self.regions.at_least_one(self.sequence.length)
         if at_least is False:
             self._no_turn()
@@ -400,9 +400,9 @@ class ForRegion(Region):
         if at_least is None and not self.regions.deoptimise_unless(
             self.sequence.length, f"{change.name} has another type if the loop has no turn", undo=True
         ):
-            if self._open_options(change):
+            if turn_ends.open_options(self, change):
                 return
-            self._fail_type(change)
+            change.fail(self.place)
         if at_least:
             self.regions.entered.add(self._place_of())
         self.peeling = True
@@ -419,7 +419,7 @@ class ForRegion(Region):
         mode, builder = self.mode, self.mode.builder
         outer = builder.block
         builder.at_end(self.block)
-        ends = self._ends(scope, changed)
+        ends = turn_ends.ends(self, scope, changed)
         if self.with_break:
             assert self.counter is not None
             assert self.flag is not None
@@ -429,7 +429,7 @@ class ForRegion(Region):
             ends = [following, convert(mode, stop, python_type("py_bool")), *ends]
         self._yield(ends)
         builder.at_end(outer)
-        inits = self._inits()
+        inits = turn_starts.inits(self)
         types = [v.type for v in inits]
         if not self.with_break:
             lower, upper, step = self._bounds()
@@ -446,15 +446,15 @@ class ForRegion(Region):
             self._yield([builder.apply(REGISTRY["logical_and"], more, go)[0]])
             builder.at_end(outer)
             results = builder.emit(REGISTRY["while"], inits, types, {}, (test, self.block)).results
-        self._remember()
-        self._spoil_written()
+        turn_starts.remember(self)
+        left_behind.spoil_written(self)
         self.finished = True
         if self.with_break:
-            self._deliver(results[2:], scope)
+            left_behind.deliver(self, results[2:], scope)
             assert self.results is not None
             self.results[self.info.break_flag] = wrap(mode, results[1])
         else:
-            self._deliver(results, scope)
+            left_behind.deliver(self, results, scope)
             if self.turns == 2:
                 self._begin_tail()
             if self.info.break_flag:
@@ -542,7 +542,7 @@ class WhileLoop(Region):
         self._see_cells(scope)
         if self.before is None:
             self._begin(scope)
-            self._entry_key = self._key()
+            self._entry_key = turn_starts.key_of(self)
         if self.resuming or self.asking:
             self.heads = {}
             return
@@ -550,7 +550,7 @@ class WhileLoop(Region):
         self.test_block = Block()
         self.opened = self.regions.open(self.test_block, self.before)
         spoil_stale(self)
-        self._arguments(self.test_block, bind=True)
+        turn_starts.arguments(self, self.test_block, bind=True)
         self._bind_cells()
 
     def test(self, test: Any) -> bool | None:
@@ -576,7 +576,7 @@ class WhileLoop(Region):
                         return self.mode.assume(truth, "whether a `while` has a turn")
                     if self.key in self.mode.unrolled:
                         raise self.mode.unrolled[self.key]
-                    if self.failed_change is not None and self._open_options(self.failed_change):
+                    if self.failed_change is not None and turn_ends.open_options(self, self.failed_change):
                         self.regions.undo(self.mark)
                         self.unrolling = self.resuming = False
                         self.before = None
@@ -611,7 +611,7 @@ class WhileLoop(Region):
         self.block = Block()
         self.opened = self.regions.open(self.block, self.before)
         self.opened.loop = self
-        self._arguments(self.block, bind=True)
+        turn_starts.arguments(self, self.block, bind=True)
         self.this_turn = carried_objects.begin_turn(self, self.opened)
         self._bind_cells()
         return True
@@ -659,27 +659,27 @@ class WhileLoop(Region):
                 self.regions.undo(self.mark, self.block, self.test_block)
                 return
             try:
-                self._part_written()
+                left_behind.part_written(self)
             except Changed as change:
                 self.regions.undo(self.mark, self.block, self.test_block)
                 self._unroll(change)
                 return
-            if not self.has_turn and self._needs_turn():
+            if not self.has_turn and turn_ends.needs_turn(self):
                 asks, self.asked = not self.asked, True
-                if asks or self._tells():
+                if asks or turn_ends.tells(self):
                     self.regions.undo(self.mark, self.block, self.test_block)
                     self.asking = asks
                     return
         builder = self.mode.builder
         outer = builder.block
         builder.at_end(self.block)
-        ends = self._ends(scope, changed)
+        ends = turn_ends.ends(self, scope, changed)
         asks = bool(self.left)
         if asks:  # one more is carried: whether there was a turn
             ends.append(builder.constant(True))
         self._yield(ends)
         builder.at_end(outer)
-        inits = self._inits()
+        inits = turn_starts.inits(self)
         if asks:
             inits.append(builder.constant(False))
             for block in (self.test_block, self.block):
@@ -687,10 +687,10 @@ class WhileLoop(Region):
         results = builder.emit(
             REGISTRY["while"], inits, [v.type for v in inits], {}, (self.test_block, self.block)
         ).results
-        self._remember()
-        self._spoil_written()
+        turn_starts.remember(self)
+        left_behind.spoil_written(self)
         self.finished = True
-        self._deliver(results, scope)
+        left_behind.deliver(self, results, scope)
 
     def _taken(self, results: Sequence[Value]) -> Any:
         return wrap(self.mode, results[-1])
@@ -711,9 +711,9 @@ class WhileLoop(Region):
     def _unroll(self, change: Changed) -> None:
         """The body does not fit a region: if sizes of arguments decide the test, take turns under guards."""
         if self.unrolling or (self.turns >= _IN_FRONT and not self.mode.can_turn_back()):
-            if self._open_options(change):
+            if turn_ends.open_options(self, change):
                 return
-            self._fail_type(change)
+            change.fail(self.place)
         self.unrolling = self.resuming = True
         self.failed_change = change
         self.attempts = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitgraph.tensor import Storage, Tensor, make
 from jitgraph.tracing.capture_mode import is_spoiled
-from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, parts_of, protected
+from jitgraph.tracing.carried_names import Carried, Changed, dense, is_array, is_missing, is_whole, parts_of, protected
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.joining import carried_type, is_returned, remade, same_place, sizes_of
 from jitgraph.tracing.objects import object_of
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 def is_conditional(carried: Carried) -> bool:
     """Whether nobody looks at what a name stands for unless a turn has bound it."""
     return is_returned(carried.name) or (carried.tree is not None and carried.tree.kind in (Maybe, OneOf))
+
+
+def is_bound_anew(region: Region, name: str, carried: Carried) -> bool:
+    """A name that stands for another array in each turn, and stood for a whole one before the loop."""
+    known = carried.tree is None and carried.types[0] is not None
+    return known and is_whole(carried.inits[0]) and is_whole(region.heads.get(name))
 
 
 def link_inits(region: Region) -> None:
