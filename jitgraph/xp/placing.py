@@ -140,6 +140,30 @@ def no_elements(mode: Mode, size: DimLike) -> bool:
     return bool(found)
 
 
+def with_values(mode: Mode, places: DimLike, count: DimLike) -> DimLike:
+    """How many of the places are written: none if there turn out to be no values."""
+    if is_empty(mode, count) is not None or same_size(mode, count, places):
+        return places
+    return dim_min(places, places * count)
+
+
+def leading(x: Tensor, size: DimLike) -> Tensor:
+    """The first elements of an array of one axis; what is known of all its elements is known of them."""
+    if size == x.type.shape[0]:
+        return x
+    found = view_of(x, IndexMap((size,), (AxisMap(0, 1, 0),)))
+    found._dim = x._dim
+    return found
+
+
+def _with_values(mode: Mode, chosen: Tensor, count: DimLike) -> Tensor:
+    """A mask that is true nowhere if there turn out to be no values."""
+    if is_empty(mode, count) is not None:
+        return chosen
+    assert isinstance(mode, TraceMode)
+    return tensor(EXPORTS["logical_and"](chosen, wrap(mode, mode.compare("ne", count, 0))), mode)
+
+
 def repeated(values: Tensor, places: Any) -> Tensor:
     """The value for each number in `places`, as if the flat `values` went on for ever from the start again."""
     mode, count = values._storage.mode, values.type.shape[0]
@@ -214,7 +238,7 @@ def flat_setitem(x: Tensor, key: Any, value: Any) -> None:
             raise errors.ShapeError(_SINGLE) from None
     values = as_dtype(value, x.type.dtype, mode)
     count = values.type.shape[0]
-    if no_elements(mode, count):
+    if is_empty(mode, count):
         return
     flat = flat_value(x)
     shares = flat._storage is x._storage
@@ -233,8 +257,15 @@ def flat_setitem(x: Tensor, key: Any, value: Any) -> None:
         whole = fitting and _same_elements(part, flat)
         if size != 1:
             refuse_sequence(part if shares and not whole else x, value, _FLAT, ordered=whole or shares)
+        if part.type.ndim:
+            size = with_values(mode, size, count)
+            part = leading(part, size)
         assign(part, reshape_to(values if fitting else _first(values, positions(mode, size)), part.type.shape))
     else:
+        if is_empty(mode, count) is None:  # without values no place is looked at
+            if type(key) is not Tensor or key.type.ndim != 1:
+                key = ravel(array_tensor(index_array(key, mode, "same_kind")))
+            key = leading(key, with_values(mode, key.type.shape[0], count))
         places = integer_index(mode, key, flat.type.shape[0], 0)
         size = product(places.type.shape)
         fitting = same_size(mode, count, size)
@@ -356,12 +387,10 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         raise errors.IndexingError(_EMPTY)
     values = as_dtype(v, x.type.dtype, m)
     given = values.type.shape[0]
-    none = is_empty(m, given)
-    if nothing or none:
+    if nothing or is_empty(m, given):
         return
-    if none is None and not same_size(m, given, count):  # without values no place is looked at
-        count = dim_min(count, count * given)
-        index = view_of(index, IndexMap((count,), (AxisMap(0, 1, 0),)))
+    count = with_values(m, count, given)  # without values no place is looked at
+    index = leading(index, count)
     if mode == "raise":
         index = integer_index(m, index, size, 0)
     elif mode == "wrap":
@@ -399,15 +428,21 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         refuse_overlap(x, vals, "np.place")
     chosen = _mask_like(mask, x, m, "place")
     values = as_dtype(vals, x.type.dtype, m, "safe")
-    if no_elements(m, values.type.shape[0]):
+    count = values.type.shape[0]
+    nothing = is_empty(m, count)
+    if nothing is not False:
         some = EXPORTS["any"](chosen)
         text = "Cannot insert from an empty array!"
         if isinstance(m, TraceMode):
-            m.check(m.apply(R("logical_not"), [read(tensor(some, m))], {})[0], "ValueError", text)
+            fits = m.apply(R("logical_not"), [read(tensor(some, m))], {})[0]
+            if not nothing:
+                fits = m.apply(R("logical_or"), [fits, m.compare("ne", count, 0)], {})[0]
+            m.check(fits, "ValueError", text)
         elif bool(plain(some)):
             raise errors.ShapeError(text)
-        return
-    if values.type.shape[0] == 1:
+        if nothing:
+            return
+    if count == 1:
         value = reshape_to(values, ())
     else:
         order = EXPORTS["cumsum"](ravel(chosen), dtype=np.int64)
@@ -427,8 +462,9 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     chosen = _mask_like(mask, x, m, "putmask")
     flat = as_dtype(values, x.type.dtype, m, "safe")
     count, size = flat.type.shape[0], product(x.type.shape)
-    if no_elements(m, count):
+    if is_empty(m, count):
         return
+    chosen = _with_values(m, chosen, count)
     if isinstance(count, int) and count == 1:
         value = reshape_to(flat, ())
     elif same_size(m, count, size):
@@ -455,8 +491,9 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     if tall:
         size = floordiv(shape[0] * shape[1] + steps - 1, steps)
     values = as_dtype(val, x.type.dtype, m)
-    if no_elements(m, values.type.shape[0]):
+    if is_empty(m, values.type.shape[0]):
         return
+    size = with_values(m, size, values.type.shape[0])
     value = values if same_size(m, values.type.shape[0], size) else repeated(values, positions(m, size))
     if not tall:
         view = view_of(x, IndexMap((size,), tuple(AxisMap(0, 1, 0) for _ in shape)))

@@ -30,7 +30,8 @@ from jitgraph.xp.core import (
     tensor,
 )
 from jitgraph.xp.indexing import SAFE, Below, getitem, integer_index, is_empty, true_positions
-from jitgraph.xp.placing import no_elements, positions, write_flat
+from jitgraph.xp.placing import is_empty as is_without
+from jitgraph.xp.placing import positions, write_flat
 from jitgraph.xp.reductions import deliver_copied, require_copied
 from jitgraph.xp.shape import along, broadcast_to, ravel, reshape_to, transpose
 from jitgraph.xp.storable import index_array, mode_named
@@ -175,14 +176,18 @@ def resize(a: Any, new_shape: Any) -> Any:
         if type(d) is int and d < 0:
             raise errors.ShapeError("all elements of `new_shape` must be non-negative")
     shape = shape_of(new_shape)
-    if no_elements(mode, x.type.shape[0]):
+    nothing = is_without(mode, x.type.shape[0])
+    if nothing:
         return EXPORTS["zeros"](tuple(size_value(mode, d) for d in shape), dtype=x.type.dtype)
     places = positions(mode, product(shape))
     if not isinstance(x.type.shape[0], int) or x.type.shape[0] != 1:
         places = tensor(EXPORTS["remainder"](places, size_value(mode, x.type.shape[0])), mode)
     else:
         places = tensor(EXPORTS["zeros_like"](places), mode)
-    return reshape_to(apply(R("take"), x, places, axis=0), shape)
+    found = apply(R("take"), x, places, axis=0)
+    if nothing is None:
+        found = EXPORTS["where"](EXPORTS["greater"](size_value(mode, x.type.shape[0]), 0), found, x.type.dtype.type(0))
+    return reshape_to(tensor(found, mode), shape)
 
 
 # --- choosing
