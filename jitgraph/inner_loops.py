@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -64,16 +65,28 @@ class Side:
 # ------------------------------------------------------------------------------------------ which loops have no vectors
 
 
+@cache
+def _has(feature: str) -> bool:
+    """Whether NumPy takes its loops for CPUs with a feature."""
+    return bool(np._core._multiarray_umath.__cpu_features__.get(feature))  # type: ignore[attr-defined]
+
+
+def _goes_back(dtype: np.dtype, paces: Sequence[Pace]) -> bool:
+    """Whether an operand goes back, which vector loads of 32 bits refuse where they are gathers (AVX2 and above)."""
+    return dtype == C64 and "backward" in paces[:-1] and _has("AVX2")
+
+
 def product_is_plain(dtype: np.dtype, paces: Sequence[Pace], crossed: bool) -> bool:
-    return crossed or paces[-1] == "none" or (dtype == C64 and "backward" in paces[:-1])
+    return crossed or paces[-1] == "none" or _goes_back(dtype, paces)
 
 
 def square_is_plain(dtype: np.dtype, paces: Sequence[Pace], crossed: bool) -> bool:
-    return crossed or "unit" not in paces or (dtype == C64 and paces[0] == "backward")
+    return crossed or "unit" not in paces or _goes_back(dtype, paces)
 
 
 def absolute_is_plain(dtype: np.dtype, paces: Sequence[Pace], crossed: bool) -> bool:
-    return crossed or "backward" in paces
+    """The only one with a loop for AVX-512, where loads and stores of all widths have limits."""
+    return crossed or _goes_back(dtype, paces) or ("backward" in paces and _has("AVX512F"))
 
 
 #: Records to whether they are computed element by element: by the dtype of the loop, the paces of the operands and of
@@ -232,11 +245,16 @@ def _in_one_piece(sizes: Sizes, inputs: Sequence[Side], out: Side | None) -> tup
 def _pace(sizes: Sizes, s: Side) -> Pace:
     """The step along the only axis of an operand."""
     layout = s.type.layout
+    if s.type.shape == (1,) and (not layout.zero or _goes(s.place)):
+        return _pace_of_one(sizes, s.place)
     if layout.zero:
         return "none"
-    if s.type.shape == (1,):
-        return _pace_of_one(sizes, s.place)
     return "backward" if layout.negative else _ahead(s.type, 0)
+
+
+def _goes(place: Place | None) -> bool:
+    """Whether the only axis is one of a base's, be it of one element: then a stride of zero stands for any."""
+    return place is not None and place.view is not None and any(m.axis == 0 and m.step != 0 for m in place.view.axes)
 
 
 def _pace_of_one(sizes: Sizes, place: Place | None) -> Pace:

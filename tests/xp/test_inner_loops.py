@@ -313,6 +313,7 @@ def test_one_element_of_an_array_that_lies_backwards(dtype: str, size: int) -> N
         lambda x, y: x[::-1][:1] * y[:1],
         lambda x, y: np.square(x[::2][:1], out=y[::2][:1]),
         lambda x, y: np.multiply(x[:1], y[:1], out=x[:1][::-1]),
+        lambda x, y: np.multiply(y[:1], y[:1], out=x[: np.count_nonzero(x[:1])]),
     ]
     for program, layout in itertools.product(programs, ("C", "backwards", "strided")):
         jitted = jg.jit(program)
