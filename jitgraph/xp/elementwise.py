@@ -455,8 +455,10 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     t = tensor(x)
     if t.type.dtype.kind == "c":
         real, imag = (nan_to_num(part(t), True, nan, posinf, neginf) for part in (real_of, imag_of))
-        both = np_kind(apply(R("with_imag"), cast(tensor(real), t.type.dtype), imag))
-        return deliver(both, t) if not copy and t.type.kind == "array" else both
+        both = apply(R("with_imag"), cast(tensor(real), t.type.dtype), imag)
+        if not copy and t.type.kind == "array":
+            return deliver(both, t)
+        return cast(both, t.type.dtype) if t.type.ndim else np_kind(both)
     if t.type.dtype.kind != "f":
         return duplicate(t)
     info = np.finfo(t.type.dtype)
