@@ -151,6 +151,9 @@ def _or(mode: TraceMode, condition: Value, other: Value | None) -> Value:
 
 # --- slices
 
+#: A size whose text is longer gets a name: slices of slices would double it each time.
+_LONGEST_SIZE = 200
+
 
 def slice_bounds(mode: Mode, s: slice, size: DimLike) -> tuple[DimLike, DimLike, DimLike]:
     """(offset, step, length) of a slice of an axis, clamped as Python does.
@@ -310,6 +313,9 @@ def _at_run_time(
     length = last - first if forward else first - last
     if not mode.builder.prove(">=", length, 0):
         length = dim_max(length, 0)
+    if len(repr(length)) > _LONGEST_SIZE:
+        value = mode.builder.apply(R("maximum"), mode.dim_value(length), mode.dim_value(0))[0]
+        length = mode.bind(value, "k", 0, size)
     return first, length
 
 

@@ -187,3 +187,19 @@ def test_a_window_that_slides_is_one_kernel():
     plan = jg.jit(smooth).explain(np.ones(9), np.ones(3))
     assert [k.operators for k in plan.kernels if "mul" in k.operators] == [("view", "mul", "add", "write")]
     assert not plan.temporaries
+
+
+def test_slices_of_slices_grow_by_one_size_each():
+    def sliced(x, n):
+        made = np.unique(x)[:0:-2]
+        for _ in range(n):
+            made = made[1:]
+        return made
+
+    texts = []
+    for n in (5, 10):
+        jitted = jg.jit(sliced, static_argnames="n")
+        for size in (40, 3, 17):
+            np.testing.assert_array_equal(jitted(np.arange(size), n), sliced(np.arange(size), n), strict=True)
+        texts.append(str(jitted.graph(np.arange(40), n)))
+    assert len(texts[1]) < 3 * len(texts[0])
