@@ -294,7 +294,8 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
             exact = other.kind in "biu" or name not in _COMPARISONS  # beside a float32 Python's 0.1 is rounded
             if (name in _TESTS and exact) or kinds == {promoted(x.type, other)}:
                 continue
-            if len(kinds) == 1 and kinds == {other}:  # both become what the other operand is
+            if len(kinds) == 1 and kinds == {other} and not _may_not_fit(tag, x.type.dtype, other):
+                # both become what the other operand is
                 found[k] = as_type(mode, x, scalar_type(other))
                 continue
         elif _tests_alike(mode, name, tag, x, found) or _computes_alike(mode, name, tag, x.type):
@@ -304,6 +305,11 @@ def operands(mode: Any, name: str, values: Sequence[Any]) -> list[Any]:
         if not dtypes:  # it may decide over those that were passed by
             return operands(mode, name, found)
     return found
+
+
+def _may_not_fit(tag: Tag, held: np.dtype, dtype: np.dtype) -> bool:
+    """Whether a scalar may be a Python int that NumPy refuses beside this dtype."""
+    return dtype.kind in "iu" and "py_int" in (tag.yes.kind, tag.no.kind) and not np.can_cast(held, dtype)
 
 
 def _tests_alike(mode: Any, name: str, tag: Tag, x: Tensor, values: Sequence[Any]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from jitgraph.ir.builder import is_long
 from jitgraph.ir.dims import symbols
 from jitgraph.ir.graph import Value
+from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import TensorType, same_layout
 from jitgraph.tensor import Storage, Tensor, lift, make
 from jitgraph.tracing import carried_kinds, carried_objects, carried_options, same_arrays, turn_starts
@@ -52,8 +53,18 @@ def _convertible(t: TensorType, end: TensorType | None, init: Any) -> bool:
         return end is not None and t.dtype == end.dtype
     if not t.is_python:
         return t.dtype == end.dtype
+    if t.kind == "py_int" and end.kind == "np_scalar" and end.dtype.kind in "iu" and end.dtype != np.int64:
+        return _is_known_within(init, end.dtype)  # NumPy refuses others
     exact = end.is_python or end.dtype.kind != "f" or end.dtype == np.float64
     return exact or (type(init) in (bool, int, float, complex) and init == 0)
+
+
+def _is_known_within(number: Any, dtype: np.dtype) -> bool:
+    """Whether a Python int is known, and one that an integer dtype holds."""
+    value = number._storage.value if type(number) is Tensor else None
+    known = number if type(number) is not Tensor else None if value is None else constant_of(value)
+    info = np.iinfo(dtype)
+    return isinstance(known, int) and info.min <= known <= info.max
 
 
 def _shape_symbols(x: Any) -> set[str]:

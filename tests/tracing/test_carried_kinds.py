@@ -288,3 +288,34 @@ def test_the_greater_of_two_types_is_a_select():
 
     graph = Jit(f).trace(np.ones(9)).graph
     assert not [op for op in graph.walk() if op.name == "cond"]
+
+
+def multiplied_from(x, c):
+    s = c
+    for v in x:
+        s = s * v
+    return s
+
+
+def sum_of_open_kind(x, c):
+    s = c
+    for k, v in enumerate(x):
+        s = int(v) + s if k % 2 == 0 else s + v
+    return s
+
+
+def greater_than_all(x, c):
+    s = c
+    for v in x:
+        if s < v:
+            s = v
+    return s
+
+
+@pytest.mark.parametrize("f", [multiplied_from, sum_of_open_kind, greater_than_all], ids=lambda f: f.__name__)
+def test_python_ints_that_the_dtype_of_an_array_does_not_hold(f):
+    jitted = jg.jit(f)
+    for dtype in ("i1", "u1", "u4", "i8"):
+        for c in (-1, 300, 2**40, 3):
+            args = [np.array([1, 5, 2], dtype), c]
+            assert difference(args, run(f, args), run(jitted, args), free_zero=False) == "", (dtype, c)
