@@ -51,6 +51,21 @@ class TraceGlobals(dict[str, Any]):
         dict.__setitem__(self, name, value)
         return value
 
+    def first(self, name: str, known: int) -> tuple[Any] | None:
+        """What a name stands for that nobody had read, nor stored, when `known` names had been read.
+
+        None: there is no such name, or it had been deleted.
+        """
+        if name not in self.loaded:
+            if name not in self.live:
+                self.outside.guard_no_global(self.live, name)
+                return None
+            self.loaded[name] = value = self.read(self.live, name)
+            self.setdefault(name, value)
+        elif name in list(self.loaded)[:known]:
+            return None
+        return (self.loaded[name],)
+
     def has(self, name: Any) -> bool:
         """What `name in globals()` says: names that nobody has read yet are there, too."""
         if name in self:

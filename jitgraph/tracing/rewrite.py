@@ -462,6 +462,8 @@ class _Rewriter(ast.NodeTransformer):
             elif isinstance(target, ast.Attribute):
                 out.append(_expr(_call(target, "del_attr", self.expr(target.value), _text(target.attr, target))))
             else:
+                if isinstance(target, ast.Name):  # a global that nobody has read is not in the trace's dict
+                    out.append(_expr(_name(target.id, target)))
                 out.append(at(ast.Delete(targets=[target]), node))
         return out
 

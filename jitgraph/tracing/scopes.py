@@ -6,33 +6,37 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jitgraph.tensor import Storage
+from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.poison import unbound
-
-if TYPE_CHECKING:
-    pass
 
 
 class Scope:
     """The variables of the user's frame at one moment."""
 
-    __slots__ = ("code", "globals", "locals")
+    __slots__ = ("code", "globals", "loaded", "locals", "space")
 
     def __init__(self, names: dict[str, Any], frame: FrameType) -> None:
         self.locals = dict(names)
         self.globals = dict(frame.f_globals)
         self.code = frame.f_code
+        self.space = frame.f_globals
+        #: How many globals had been read.
+        self.loaded = len(self.space.loaded) if type(self.space) is TraceGlobals else 0
 
     def get(self, name: str) -> Any:
         """The value of a variable; a `Poison` if it is unbound."""
         if name in self.locals:
             return self.locals[name]
         code = self.code
-        if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars or name not in self.globals:
+        if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars:
             return unbound(name)
-        return self.globals[name]
+        if name in self.globals:
+            return self.globals[name]
+        found = self.space.first(name, self.loaded) if type(self.space) is TraceGlobals else None
+        return unbound(name) if found is None else found[0]
 
 
 class Names:

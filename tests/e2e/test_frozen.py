@@ -104,6 +104,41 @@ def global_counter(jit):
 
 
 @stories.add
+def globals_that_a_loop_or_a_branch_reads_or_stores_first(jit):
+    global COUNT, LATEST, GONE
+    COUNT, LATEST, GONE = 0, 1.0, 5
+
+    @jit
+    def loop(x):
+        global COUNT
+        for v in x:
+            if v > 2.0:
+                COUNT += 1
+        return x * 2.0
+
+    @jit
+    def branch(x):
+        global LATEST
+        if x[0] > 0.0:
+            LATEST = x[1]
+        return x + 1.0
+
+    @jit
+    def deleted(x):
+        global GONE
+        del GONE
+        GONE = 3
+        for i in range(len(x)):
+            GONE = GONE + i
+        return x * GONE
+
+    for x in (X, -X, np.arange(20.0)):
+        yield loop(x), COUNT
+        yield branch(x), LATEST
+        yield deleted(x), GONE
+
+
+@stories.add
 def mutable_default_as_a_memo(jit):
     @jit
     def f(x, memo={"n": 0}):
