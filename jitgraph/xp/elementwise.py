@@ -115,7 +115,7 @@ def ufunc_call(ufunc: np.ufunc, record: str, operands: tuple[Any, ...], kwargs: 
     exact = signature is None and record in ("eq", "ne", "lt", "le", "gt", "ge")  # also of Python ints of any size
     if signature is not None or (casting != "same_kind" and not exact):
         values = with_loop(ufunc, values, signature, casting)
-    values = by_loop(record, values, into_array)
+    values = by_loop(record, values, plain=False)
     mask, order = kwargs.get("where", True), kwargs.get("order", "K")
     result = None
     if into_array or mask is not True or order != "K":
@@ -149,13 +149,17 @@ def by_inner_loop(
     return wrap(mode, mode.by_inner_loop(record, list(zip(lifted, places, strict=True)), given, where, order)[0])
 
 
-#: `UNLIKE_SCALARS` where the call fills an array given as `out`.
-_UNLIKE_SCALARS_INTO = {**UNLIKE_SCALARS, "square": "c"}
+#: `UNLIKE_SCALARS` where the call has an output or keywords, be they NumPy's own defaults: `np.square` knows scalars else.
+_UNLIKE_SCALARS_WITH_KEYWORDS = {**UNLIKE_SCALARS, "square": "c"}
 
 
-def by_loop(record: str, values: list[Any], into_array: bool = False) -> list[Any]:
-    """The operands of a ufunc's call: scalars as 0-d arrays where operators on scalars give other bits."""
-    kinds = (_UNLIKE_SCALARS_INTO if into_array else UNLIKE_SCALARS).get(record)
+def by_loop(record: str, values: list[Any], *, plain: bool = True) -> list[Any]:
+    """The operands of a ufunc's call: scalars as 0-d arrays where operators on scalars give other bits.
+
+    Args:
+        plain: the call has operands only.
+    """
+    kinds = (UNLIKE_SCALARS if plain else _UNLIKE_SCALARS_WITH_KEYWORDS).get(record)
     dtypes = [x.type.dtype if type(x) is Tensor else np.result_type(x) for x in values] if kinds is not None else []
     if kinds is not None and any(d.kind in kinds for d in dtypes):
         for k, x in enumerate(values):

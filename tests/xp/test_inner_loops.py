@@ -323,3 +323,15 @@ def test_one_element_of_an_array_that_lies_backwards(dtype: str, size: int) -> N
                 jitted,
                 lambda way=layout, k=seed: (laid_out(way, (size,), dtype, k), numbers((size,), dtype, k + 9)),
             )
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_squares_of_scalars_with_keywords(dtype: str) -> None:
+    def f(x: Any) -> Any:
+        z = x[0]
+        return np.stack([np.square(z, casting="unsafe"), np.square(z, dtype=z.dtype), np.square(z, order="C")])
+
+    jitted = jg.jit(f, numerics="numpy")
+    for seed in range(8):
+        x = numbers((3,), dtype, seed)
+        assert jitted(x).tobytes() == f(x).tobytes()
