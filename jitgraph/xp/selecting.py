@@ -384,10 +384,10 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
 
 
 def _rectangle(n: Any, m: Any) -> tuple[DimLike, DimLike]:
-    from jitgraph.xp.core import size_of
+    from jitgraph.xp.creation import range_size
 
-    rows = size_of(n)
-    return rows, rows if m is None else size_of(m)
+    rows = range_size(n)
+    return rows, rows if m is None else range_size(m)
 
 
 def _matrix_sizes(arr: Any) -> tuple[Any, Any]:
@@ -494,16 +494,16 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
             low = EXPORTS["greater_equal"](index, 0)
             must(m, EXPORTS["logical_and"](low, EXPORTS["less"](index, size_value(m, d))), errors.ShapeError, text)
         else:
-            index = by_mode(m, index, d, 0, how)
-        indices.append(index)
-    if order not in ("C", "F"):
-        raise errors.ShapeError("only 'C' or 'F' order is permitted")
-    pairs = list(zip(indices, sizes, strict=True))
             if d == 0 or not isinstance(d, int):
                 some = EXPORTS["full_like"](
                     index, size_value(m, d), dtype=bool
                 )  # where no element is made, none is checked
                 must(m, some, errors.ShapeError, "cannot unravel if shape has zero entries (is empty).")
+            index = by_mode(m, index, d, 0, how)
+        indices.append(index)
+    if order not in ("C", "F"):
+        raise errors.ShapeError("only 'C' or 'F' order is permitted")
+    pairs = list(zip(indices, sizes, strict=True))
     pairs = pairs if order == "C" else pairs[::-1]
     total: Any = pairs[0][0]
     for index, d in pairs[1:]:
