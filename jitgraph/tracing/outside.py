@@ -58,6 +58,7 @@ from jitgraph.tracing.hidden import (
 from jitgraph.tracing.iteration import Range, Ranged, any_traced
 from jitgraph.tracing.kinds import Boxed, tag_of
 from jitgraph.tracing.leaves import generators, is_container_class, is_plain_class, leaf_type
+from jitgraph.tracing.made_containers import filled
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.reads import Reads
 from jitgraph.tracing.restart import Restart
@@ -636,6 +637,9 @@ class Outside:
             self.mode.know_keys(x)
         if type(x) is Made:
             return Live(x.place)
+        own = isinstance(x, dict | list | tuple | set | deque) and type(x) not in CONTAINERS
+        if own and id(x) not in self.copied and id(x) not in self.objects:
+            return filled(x, attributes_of(x))
         place = self.copied.get(id(x))
         if place is None:
             known = self.objects.get(id(x))

@@ -21,6 +21,7 @@ from jitgraph.tensor import Storage, Tensor, is_writable, make, read, wrap
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import HiddenArg, Live
+from jitgraph.tracing.made_containers import holds_traced
 from jitgraph.tracing.objects import UNSEEN, is_object, is_open, may_lie_in, sources
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Poison
@@ -321,6 +322,9 @@ class Results:
             self.mode.leave("the text of a traced value leaves the function", "format it after the call.")
         if isinstance(x, slice) and any(type(i) is Tensor for i in (x.start, x.stop, x.step)):
             self.mode.leave("a slice of what only the run knows leaves the function", "return its numbers.")
+        if holds_traced(x):
+            what = f"a {type(x).__name__} that holds what only the run knows leaves the function"
+            self.mode.leave(what, "return a tuple, or make its class a dataclass.")
         if isinstance(x, GeneratorType | CoroutineType | AsyncGeneratorType):
             what = "generator" if not isinstance(x, CoroutineType) else "coroutine"
             if isinstance(x, CoroutineType):
