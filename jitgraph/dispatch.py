@@ -323,6 +323,7 @@ class Dispatcher:
             return Plain(text, path)
         except Exception as e:
             if hasattr(e, "__jitgraph_effects__"):
+                del e.__jitgraph_effects__
                 self._run_into(e, args, kwargs)
             raise
         if made.compiled.source == "compiled":

@@ -307,7 +307,7 @@ class _Capture:
         mode.builder.at_end(self.graph.body)
         self.graph.results.clear()  # of a return that one of its values fails
         message, shown, recipe = message_of(error, mode)
-        changes = bool(self.outside.state())  # what is stored outside is repeated behind calls that succeed
+        changes = self._has_stored()  # what is stored outside is repeated behind calls that succeed
         if recipe is None or changes:
             why = unmade(type(error), is_shown=True, changes=changes)
             mode.leave_to_python(mode.builder.constant(False), why)
@@ -320,7 +320,7 @@ class _Capture:
 
     def _note_effects(self, error: Exception) -> None:
         """Mark an error of the function's own behind something that it changes outside, or may raise before."""
-        if any(s.origin is not None for s, _ in self.mode.journal) or self.outside.state() or self.graph.sites:
+        if any(s.origin is not None for s, _ in self.mode.journal) or self._has_stored() or self.graph.sites:
             error.__jitgraph_effects__ = True  # type: ignore[attr-defined]
 
     def _owner(self) -> None:
@@ -417,6 +417,12 @@ class _Capture:
             )
             remedy = "keep such values in variables, lists, dicts or attributes, or make the loop static."
             raise errors.LeftToPython(errors.describe(what, op.loc, remedy=remedy))
+
+    def _has_stored(self) -> bool:
+        """Whether the function stored anything outside."""
+        spaces = self.tracer.namespaces()
+        in_names = any(space.stores() or space.deleted() for space in spaces) or any(self.tracer.cell_stores())
+        return in_names or bool(self.outside.state())
 
     def _stores(self) -> list[tuple[Place, Any]]:
         """What the function stored outside: (place, value)."""

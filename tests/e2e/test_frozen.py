@@ -140,6 +140,30 @@ def globals_that_a_loop_or_a_branch_reads_or_stores_first(jit):
 
 
 @stories.add
+def stores_in_front_of_an_error_that_is_certain(jit):
+    global COUNT
+    COUNT, calls = 0, 0
+
+    @jit
+    def f(x):
+        global COUNT
+        COUNT += 1
+        raise KeyError(3)
+
+    @jit
+    def g(x):
+        nonlocal calls
+        calls += 1
+        if np.ones(3) == 2.0:
+            return x
+        return x + 1.0
+
+    for x in (X, Y):
+        yield attempt(f, x), COUNT
+        yield attempt(g, x), calls
+
+
+@stories.add
 def print_shows_the_values_of_each_run(jit):
     @jit
     def f(x, n, a):
