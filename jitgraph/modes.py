@@ -47,6 +47,9 @@ _BUFFERED = frozenset(("reduce_sum", "reduce_prod"))
 #: Records whose bits depend on NumPy's inner loop, to those of the loop that goes element by element.
 _PLAIN = {"mul": "plain_mul", "square": "plain_mul", "abs": "plain_abs"}
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+_CONVERSIONS = frozenset(("cast", "as_kind"))
+#: What NumPy says of a Python int that no integer of its own holds.
+LONG = "Python int too large to convert to C long"
 
 
 class TraceMode(Sizes):
@@ -117,6 +120,8 @@ class TraceMode(Sizes):
                         defn, values = self._compare_weak_integers(defn, values)
                     elif defn.name in _LOGICAL:  # only its truth counts: any value will do
                         ne, b = REGISTRY["ne"], self.builder
+                        if any(is_long(constant_of(v)) for v in values):
+                            raise OverflowError(LONG)
                         values = [b.apply(ne, v, 0)[0] if v.type.kind == "py_int" else v for v in values]
                     else:
                         return self._with_weak_integers(defn, values, attrs)
@@ -143,6 +148,8 @@ class TraceMode(Sizes):
             raise self.located(error) from None
 
     def _emit(self, defn: OpDef, values: Sequence[Value], attrs: dict[str, Any]) -> tuple[Value, ...]:
+        if defn.name in _CONVERSIONS and values[0].type.kind == "py_int" and is_long(constant_of(values[0])):
+            return self._of_long(values[0], attrs)
         try:
             return self.builder.apply(defn, *values, **attrs)
         except errors.JitgraphError as error:
@@ -334,7 +341,7 @@ class TraceMode(Sizes):
             return self.builder.constant(float(x) if isinstance(x, float) else int(x))
         if isinstance(x, (list, tuple)):
             return self.literal(np.asarray(x))
-        return self.fail(f"a {kind.__name__} meets a traced value; jitgraph computes with arrays and numbers")
+        return self.leave(f"a {kind.__name__} meets a traced value; jitgraph computes with arrays and numbers")
 
     def literal(self, array: np.ndarray) -> Value:
         """An array whose elements stand in the user's code: a constant."""
@@ -376,6 +383,8 @@ class TraceMode(Sizes):
         weak, strong = values[k], values[1 - k]
         dtype = strong.type.dtype
         known = constant_of(weak)
+        if dtype.kind == "b" and not strong.type.is_python and is_long(known):  # whose loop is that of int64
+            raise OverflowError(LONG)
         if strong.type.is_python or dtype.kind not in "iu" or (dtype == np.int64 and not is_long(known)):
             return defn, values
         info = np.iinfo(dtype)
@@ -394,6 +403,19 @@ class TraceMode(Sizes):
         if defn.name in (("gt", "ge", "ne") if k == 1 else ("lt", "le", "ne")):
             return REGISTRY["logical_or"], [found, negative]
         return REGISTRY["logical_and"], [found, apply(REGISTRY["logical_not"], negative)[0]]
+
+    def _of_long(self, value: Value, attrs: dict[str, Any]) -> tuple[Value, ...]:
+        """A Python int beyond 64 bits in a dtype, or in the one that NumPy finds for it.
+
+        Raises:
+            OverflowError: the dtype does not hold it, or it would be an object.
+        """
+        if "dtype" in attrs:
+            return (self.builder.cast_to(value, attrs["dtype"]),)
+        number = np.asarray(constant_of(value))
+        if number.dtype.kind == "O":
+            raise OverflowError(LONG)
+        return self.builder.apply(REGISTRY["as_kind"], self.builder.constant(number[()]), **attrs)
 
     def check_fits(self, value: Value, dtype: np.dtype) -> None:
         """A Python int must fit an integer dtype: known ones now, others by a check that reruns the call in Python."""
@@ -547,7 +569,7 @@ def _units(old: Shape, new: Shape) -> IndexMap | None:
 
 
 #: What Python wants values for in ordinary programs: their calls are left to it.
-_LEFT = frozenset(("format", "hash", "index", "int", "float", "len"))
+_LEFT = frozenset(("format", "hash", "index", "int", "float", "complex", "len"))
 _WANTED: dict[str, tuple[str, str]] = {
     "bool": (
         "Python needs the truth of a traced value ({type})",

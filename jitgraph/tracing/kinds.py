@@ -335,6 +335,11 @@ def has_tags(mode: Any, f: Any, values: Iterable[Any]) -> bool:
     return False
 
 
+def has_long(values: Iterable[Any]) -> bool:
+    """Whether an int beyond 64 bits is among arguments, or in a list."""
+    return any(has_long(x) if type(x) in (list, tuple) else is_long(x) for x in values)
+
+
 def in_sequence(mode: Any, a: Any, b: Any) -> bool:
     """Whether an operand is a list or tuple of scalars of open kinds, and the other makes NumPy take it as an array."""
     if type(a) in (list, tuple):

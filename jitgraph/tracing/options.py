@@ -117,6 +117,19 @@ def _ask_numpy(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any
         pass
 
 
+def overflows(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether NumPy raises an OverflowError for arrays of these types."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f(*map(sample, args), **{k: sample(v) for k, v in kwargs.items()})
+    except OverflowError:
+        return True
+    except Exception:  # noqa: BLE001, S110  # its own, or of sizes
+        pass
+    return False
+
+
 def sample(x: Any) -> Any:
     """Something of the type of a traced value."""
     if type(x) is not Tensor:

@@ -145,7 +145,11 @@ class Tracer(Operators):
             if result is not NotImplemented:
                 return result
             if standin.__class__ is not OwnStandin:
-                found = standin(*args, **kwargs)
+                try:
+                    found = standin(*args, **kwargs)
+                except (OverflowError, errors.UnsupportedDTypeError):
+                    self._leave_long(f, args, kwargs)
+                    raise
                 return self.mode.lifted(found) if self.mode.lifts and type(found) is np.ndarray else found
             self.outside.reads.standin(f)
             return standin.body(self, *args, **kwargs)
@@ -163,6 +167,15 @@ class Tracer(Operators):
                 return f(*args, **kwargs)
             return self.call(f.__func__, f.__self__, *args, **kwargs)
         return self._call_other(f, args, kwargs)
+
+    def _leave_long(self, f: Any, args: Any, kwargs: Any) -> None:
+        """A function fails that has an int beyond 64 bits among its arguments: Python calls it if NumPy takes that.
+
+        Raises:
+            LeftToPython: it does.
+        """
+        if kinds.has_long((*args, *kwargs.values())) and not options.overflows(f, args, kwargs):
+            self.mode.leave(f"{host.display_name(f)} of an int beyond 64 bits", "use a float.")
 
     def _array_of(self, x: Any) -> Any:
         """What NumPy makes of an object whose class has a method `__array__` in Python: the method is traced."""

@@ -11,7 +11,7 @@ import numpy as np
 from jitgraph import dtypes, errors
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike, dim_max, floordiv
-from jitgraph.ir.types import AxisMap, IndexMap, Shape
+from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import (
     EAGER,
@@ -33,6 +33,7 @@ from jitgraph.xp.core import (
     as_kind,
     axis_of,
     cast,
+    literal,
     make_full,
     memory_order,
     mode_in,
@@ -66,6 +67,15 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """The dtype that NumPy's promotion gives: known while tracing."""
     known = [_WEAK.get(x.type.kind, x.type.dtype) if type(x) is Tensor else x for x in arrays_and_dtypes]
     return np.result_type(*known)
+
+
+@numpy_function(np.min_scalar_type)
+def min_scalar_type(a: Any, /) -> np.dtype:
+    """Of an array its own dtype; of a scalar what its value needs, which only Python may know."""
+    x = tensor(a)
+    if not x.type.shape and x.type.dtype.kind != "b" and isinstance(x._storage.mode, TraceMode):
+        x._storage.mode.leave("the least dtype for a number depends on data", "name the dtype.")
+    return np.min_scalar_type(np.empty(1, x.type.dtype) if isinstance(x._storage.mode, TraceMode) else plain(x))
 
 
 def full_of(mode: Mode, value: Any, shape: Shape, dtype: np.dtype, order: str = "C") -> Tensor:
@@ -347,6 +357,8 @@ def arange(
         if mode is EAGER:
             return wrap(mode, data)
         scalar = data.dtype.type
+        if data.dtype == np.float16:
+            return literal(mode, data)
         return iota(mode, scalar(start), scalar(data[1] - data[0] if len(data) > 1 else step), len(data), data.dtype)
     a, b, c = dim_of(start), dim_of(stop), dim_of(step)
     if dtype is None:
@@ -357,17 +369,40 @@ def arange(
     if not isinstance(mode, TraceMode):
         filled: np.ndarray = np.arange(plain(start), plain(stop), plain(step), dtype)  # type: ignore[call-overload]
         return wrap(mode, mode.lift(filled))
-    if np.dtype(dtype).kind in "iu" and all(tensor(v, mode).type.dtype.kind in "iu" for v in (start, stop, step)):
+    types = [tensor(v, mode).type for v in (start, stop, step)]
+    if any(t.shape or t.dtype.kind == "c" for t in types):
+        mode.leave("arange of complex numbers or of arrays", "give it real numbers.")
+    wide = all(t.dtype == np.int64 for t in types)  # NumPy's narrow and unsigned scalars wrap on the way
+    if np.dtype(dtype).kind in "iu" and (wide or _counts_up(a, types)):
         a, b, c = (integer_dim(mode, v) for v in (start, stop, step))
         try:
-            return iota(mode, start, step, range_length(mode, a, b, c), np.dtype(dtype))
+            return _stepped(mode, start, step, range_length(mode, a, b, c), np.dtype(dtype))
         except Undecided:  # the run knows which way it goes
             nonzero = lift(mode, binary("ne", step, 0))
             mode.check(nonzero, "ZeroDivisionError", "division by zero")
             start, stop, step = (cast(array_tensor(v, mode), np.int64)[()] for v in (start, stop, step))
     length = EXPORTS["ceil"](binary("truediv", binary("sub", stop, start), step))
+    number = apply(R("eq"), length, length)
+    mode.check(lift(mode, number), "ValueError", "arange: cannot compute length")
+    held = apply(R("lt"), apply(R("abs"), length), float(2**63 // np.dtype(dtype).itemsize))
+    mode.check(lift(mode, held), "ValueError", "Maximum allowed size exceeded")
     count = EXPORTS["maximum"](cast(tensor(length), np.int64), 0)
-    return iota(mode, start, step, mode.bind(lift(mode, count), "k", 0), np.dtype(dtype))
+    return _stepped(mode, start, step, mode.bind(lift(mode, count), "k", 0), np.dtype(dtype))
+
+
+def _counts_up(start: Any, types: Sequence[TensorType]) -> bool:
+    """Whether a range of integers begins at 0 and has a Python int as step, so that no difference can wrap."""
+    return type(start) is int and start == 0 and types[2].kind == "py_int" and types[1].dtype.kind in "iu"
+
+
+def _stepped(mode: TraceMode, start: Any, step: Any, size: DimLike, dtype: np.dtype) -> Tensor:
+    """As NumPy fills `arange`: by the difference of the first two elements, which the dtype may have rounded."""
+    kinds = [tensor(x, mode).type.kind for x in (start, step)]
+    if dtype.kind in "iu" and all(k in ("py_int", "py_bool") for k in kinds):
+        return iota(mode, start, step, size, dtype)
+    wide = np.dtype(np.float32) if dtype == np.float16 else dtype  # that loop computes so
+    first, second = (cast(cast(array_tensor(x, mode), dtype), wide)[()] for x in (start, binary("add", start, step)))
+    return cast(iota(mode, first, binary("sub", second, first), size, wide), dtype)  # type: ignore[no-any-return]
 
 
 def integer_dim(mode: TraceMode, x: Any) -> DimLike:
@@ -495,8 +530,15 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
 @numpy_function(np.tri, creates=True)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:
     mode = _mode(N, M, k)
-    rows = size_of(N)
-    return cast(tri_mask(mode, rows, rows if M is None else size_of(M), k), _dtype(dtype, "tri"))
+    rows = range_size(N)
+    return cast(tri_mask(mode, rows, rows if M is None else range_size(M), k), _dtype(dtype, "tri"))
+
+
+def range_size(n: Any) -> DimLike:
+    """The length of `arange(n)`: none of a number below 0."""
+    if type(n) is int:
+        return max(n, 0)
+    return tensor(arange(n)).type.shape[0]
 
 
 def tri_mask(mode: Mode, rows: DimLike, columns: DimLike, k: Any) -> Tensor:

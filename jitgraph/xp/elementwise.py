@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgraph import errors
-from jitgraph.ir.builder import Undecided
+from jitgraph.ir.builder import Undecided, is_long
 from jitgraph.ir.types import IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, apply, lift, mode_of, plain, require_output, wrap
@@ -250,7 +250,7 @@ def _strong(values: list[Any]) -> list[Any]:
         if not (x.type.is_python if type(x) is Tensor else type(x) in (bool, int, float)):
             return values
     mode = mode_in(values)
-    return [as_kind(tensor(x, mode), "np_scalar") for x in values]
+    return [x if is_long(x) else as_kind(tensor(x, mode), "np_scalar") for x in values]
 
 
 def _define_ufunc(ufunc: np.ufunc, record: str) -> Callable[..., Any]:
@@ -313,6 +313,20 @@ def positive(*operands: Any, **kwargs: Any) -> Any:
     return ufunc_result(duplicate(value), out, kwargs)
 
 
+def _as_wide_as(outs: Sequence[Any], results: list[Any]) -> list[Any]:
+    """The results of a call repeated to the common shape of its outputs, which one that is not given has, too."""
+    shapes = [out.type.shape for out in outs if type(out) is Tensor]
+    shape, mode = results[0].type.shape, results[0]._storage.mode
+    if all(s == shape for s in shapes) or not isinstance(mode, TraceMode):
+        return results
+    from jitgraph.xp.shape import broadcast_to
+
+    wide = mode.broadcast_shape([shape, *shapes], "out")
+    if wide == shape:
+        return results
+    return [duplicate(broadcast_to(as_kind(r, "array"), wide)) for r in results]
+
+
 def _define_pair(ufunc: np.ufunc, records: tuple[str, str]) -> None:
     label = ufunc.__name__
 
@@ -322,7 +336,12 @@ def _define_pair(ufunc: np.ufunc, records: tuple[str, str]) -> None:
         values = _strong([operand(x) for x in inputs])
         values = with_loop(ufunc, values, signature_of(ufunc, kwargs), kwargs.get("casting", "same_kind"))
         results = [np_kind(apply(R(r), *values)) for r in records]  # before any is written: `out` may be an operand
-        return tuple(ufunc_result(r, out, kwargs) for r, out in zip(results, outs, strict=True))
+        results = _as_wide_as(outs, results)
+        made = list(zip(results, outs, strict=True))
+        if type(outs[0]) is Tensor and outs[0].type.dtype == results[0].type.dtype:
+            # Of outputs that share memory NumPy fills copies, put back last to first; what it casts is written in turn.
+            return tuple([ufunc_result(r, out, kwargs) for r, out in reversed(made)][::-1])
+        return tuple(ufunc_result(r, out, kwargs) for r, out in made)
 
     function.__doc__ = f"NumPy's `{label}`: {R(records[0]).doc} and: {R(records[1]).doc}"
 
@@ -426,6 +445,9 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         if not sizes_agree(x._storage.mode, product(x.type.shape), product(out.type.shape), wrong):
             raise errors.ShapeError(wrong)
     if x.type.dtype.kind == "b":
+        if decimals != 0 and out is None:
+            what = f"Cannot cast ufunc '{'multiply' if decimals > 0 else 'divide'}' output from dtype('float64')"
+            raise errors.DTypeError(f"{what} to dtype('bool') with casting rule 'same_kind'")
         x = cast(x, np.float16)
     if x.type.dtype.kind in "iu":
         if decimals >= 0:
@@ -481,7 +503,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     x, y = tensor(a), tensor(b)
     if y.type.is_python:  # stays weak, as a float
-        y = as_kind(cast(y, np.float64), "py_float") if y.type.dtype.kind in "bi" else y
+        y = as_kind(cast(y, np.float64), "py_float") if y.type.dtype.kind in "biu" else y
     elif y.type.dtype.kind not in "fc":
         y = cast(y, np.result_type(y.type.dtype, 1.0))
     near = less_equal(absolute(subtract(x, y)), atol + rtol * abs(y))  # type: ignore[arg-type]  # its own `abs`

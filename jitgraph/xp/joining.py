@@ -299,7 +299,7 @@ def size_or_data(x: Any) -> DimLike | None:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     x = array_tensor(a)
     x, k = along(x, axis, "repeat")
-    if (type(repeats) is Tensor and repeats.type.ndim) or (np.ndim(repeats) if type(repeats) is not Tensor else 0):
+    if isinstance(repeats, list | tuple) or (repeats.type.ndim if type(repeats) is Tensor else np.ndim(repeats)):
         return repeat_each(x, repeats, k)
     if isinstance(repeats, (float, np.bool_, np.floating)):
         repeats = int(repeats)

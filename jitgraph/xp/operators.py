@@ -74,6 +74,7 @@ _UFUNCS = {
     "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift,
 }  # fmt: skip
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+_BITS = frozenset(("and_", "or_", "xor", "lshift", "rshift"))
 #: Records that compute scalars of these kinds in another way than NumPy's loops, which a call of the ufunc runs.
 UNLIKE_SCALARS = {"mul": "c", "abs": "c", "pow": "fc", "lt": "c", "le": "c", "gt": "c", "ge": "c"}
 _OPERANDS = (int, float, complex, np.generic, np.ndarray, list, tuple)
@@ -237,6 +238,8 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
     apply_ = mode.builder.apply
     floating = "f" in (va.type.dtype.kind, vb.type.dtype.kind)
     if "c" in (va.type.dtype.kind, vb.type.dtype.kind):
+        if name in ("eq", "ne") and not all(_is_float(constant_of(v)) for v in (va, vb)):
+            return name == "ne"
         return complexes.python_binary(mode, name, va, vb, RECORDS[name])
     if any(is_long(constant_of(v)) for v in (va, vb)):
         return _with_long(mode, name, va, vb)
@@ -244,7 +247,7 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
         return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
     if name == "matmul":
         raise refused_operands("@", va, vb)
-    if name in ("and_", "or_", "xor", "lshift", "rshift"):
+    if name in _BITS:
         return _python_bits(mode, name, va, vb, floating)
     if name == "pow":
         return _python_power(mode, va, vb, floating)
@@ -257,15 +260,23 @@ def python_binary(mode: Any, name: str, a: Any, b: Any) -> Any:
     return wrap(mode, apply_(R(RECORDS[name]), va, vb)[0])
 
 
+def _is_float(number: Any) -> bool:
+    """Whether a number, unless it is an int beyond 64 bits, is one that a float can be."""
+    return not is_long(number) or (abs(number) < 2**1023 and float(number) == number)
+
+
 def _with_long(mode: Any, name: str, a: Any, b: Any) -> Any:
     """An operator on a traced Python number and an int beyond 64 bits: comparisons are known, floats round it, what
     else there is Python computes.
     """
     long, other = (constant_of(a), b) if is_long(constant_of(a)) else (constant_of(b), a)
-    if other.type.kind in ("py_int", "py_bool") and name in _COMPARISONS:
+    floating = other.type.kind == "py_float"
+    if not floating and name in _COMPARISONS:
         greater = (long > 0) == (long is constant_of(b))  # is b greater than a?
         return name in (("lt", "le", "ne") if greater else ("gt", "ge", "ne"))
-    if other.type.kind == "py_float" and (name not in _COMPARISONS or float(long) == long):
+    if floating and name in _BITS:
+        raise refused_operands(_SYMBOLS[name], a, b)
+    if floating and (name not in _COMPARISONS or _is_float(long)):
         return python_binary(mode, name, *(float(long) if is_long(constant_of(v)) else wrap(mode, v) for v in (a, b)))
     mode.check(mode.builder.constant(value=False), "deoptimise", _OVERFLOW)
     zero = mode.builder.constant(0 if name in _COMPARISONS or name == "pow" else 1)

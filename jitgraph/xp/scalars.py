@@ -570,7 +570,17 @@ def round_(mode: TraceMode, number: Any, ndigits: Any = None) -> Any:
 
 @standin(builtins.pow, BUILTIN_TABLE)
 def pow_(mode: TraceMode, base: Any, exp: Any, mod: Any = None) -> Any:
-    return base**exp if mod is None else base**exp % mod
+    if mod is None:
+        return base**exp
+    types = [lift(mode, x).type for x in (base, exp, mod)]
+    if any(t.kind not in ("py_int", "py_bool") for t in types):
+        if all(t.is_python for t in types):
+            raise errors.DTypeError("pow() 3rd argument not allowed unless all arguments are integers")
+        raise errors.DTypeError("unsupported operand type(s) for ** or pow(): arrays and numbers of NumPy's")
+    _unless(mode, _op(mode, "eq", lift(mode, mod), 0), "ValueError", "pow() 3rd argument cannot be 0")
+    inverse = _op(mode, "lt", lift(mode, exp), 0)
+    _unless(mode, inverse, "deoptimise", "a modular inverse is Python's")
+    return base**exp % mod
 
 
 @standin(builtins.divmod, BUILTIN_TABLE)

@@ -384,10 +384,10 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
 
 
 def _rectangle(n: Any, m: Any) -> tuple[DimLike, DimLike]:
-    from jitgraph.xp.core import size_of
+    from jitgraph.xp.creation import range_size
 
-    rows = size_of(n)
-    return rows, rows if m is None else size_of(m)
+    rows = range_size(n)
+    return rows, rows if m is None else range_size(m)
 
 
 def _matrix_sizes(arr: Any) -> tuple[Any, Any]:
