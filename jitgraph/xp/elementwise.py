@@ -149,7 +149,7 @@ def by_inner_loop(
     return wrap(mode, mode.by_inner_loop(record, list(zip(lifted, places, strict=True)), given, where, order)[0])
 
 
-#: `UNLIKE_SCALARS` where the call has an output or keywords, be they NumPy's own defaults: `np.square` knows scalars else.
+#: `UNLIKE_SCALARS` where the call has an output or keywords, be they the defaults: `np.square` knows scalars else.
 _UNLIKE_SCALARS_WITH_KEYWORDS = {**UNLIKE_SCALARS, "square": "c"}
 
 
