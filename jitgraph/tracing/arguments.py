@@ -9,9 +9,10 @@ from jitgraph import pytree
 from jitgraph.pytree import TreeDef
 from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor
+from jitgraph.tracing.container_copies import CONTAINERS, empty_like
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Argument, Attribute, Call, Item, Place, SameGuard
 from jitgraph.tracing.leaves import Static, is_container_class, is_plain_class
-from jitgraph.tracing.outside import CONTAINERS, Outside, empty_like
+from jitgraph.tracing.outside import Outside
 
 
 @dataclass(slots=True, eq=False, repr=False)

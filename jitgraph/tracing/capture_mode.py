@@ -210,7 +210,7 @@ class CaptureMode(TraceMode):
 
     def lifted(self, made: Any) -> Any:
         if isinstance(made, np.ndarray) and made.dtype.kind in "biufc" and made.dtype.isnative:
-            return self.outside.constant(made, "array")
+            return self.outside.static.constant(made, "array")
         return type(made)([self.lifted(x) for x in made]) if type(made) in (tuple, list) else made
 
     def refused_at(self) -> SourceLoc | None:
@@ -299,7 +299,7 @@ class CaptureMode(TraceMode):
 
     def on_write(self, storage: Storage, old: Any) -> None:
         super().on_write(storage, old)
-        self.outside.on_write(storage)
+        self.outside.static.on_write(storage)
         self.touched(storage)
 
     def touched(self, storage: Storage) -> None:
@@ -405,7 +405,7 @@ class CaptureMode(TraceMode):
         del self.assumed[len(self.known_flags) :]
 
     def foreign(self, array: np.ndarray) -> Value:
-        return self.outside.foreign(array)
+        return self.outside.static.foreign(array)
 
     def lift(self, x: Any) -> Value:
         if isinstance(x, (list, tuple)):

@@ -291,7 +291,7 @@ class Members:
         if kind is Tensor:
             return owner[index]
         if kind is np.ndarray or isinstance(owner, np.ndarray):
-            return self.outside.known_array(owner)[index]
+            return self.outside.static.known_array(owner)[index]
         if type(index) is Tensor and (kind is list or kind is tuple):
             return element(owner, index)
         if kind not in PLAIN:
@@ -320,7 +320,7 @@ class Members:
                 self.call(method, owner, index, value)
                 return
             if isinstance(owner, np.ndarray):
-                owner = self.outside.before_write(owner, index, value)
+                owner = self.outside.static.before_write(owner, index, value)
         owner[index] = value
 
     def del_item(self, owner: Any, index: Any) -> None:

@@ -238,7 +238,7 @@ class Operators(Members):
         if a is None or b is None:
             refuse_none(name, a, b)
         if isinstance(a, np.ndarray):
-            a = self.outside.before_write(a, b)
+            a = self.outside.static.before_write(a, b)
         kind = type(a)
         if self.mode.kinds and (kinds.tag_of(self.mode, a) or kinds.tag_of(self.mode, b)):
             try:

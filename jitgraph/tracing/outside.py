@@ -10,23 +10,34 @@ Arguments are a place like others: the containers and objects among them are tre
 from __future__ import annotations
 
 import array
-import functools
 import os
-from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Iterable
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from jitgraph import pytree
 from jitgraph.errors import TraceError, describe
 from jitgraph.ir.graph import Value
-from jitgraph.ir.opdef import REGISTRY
 from jitgraph.pytree import TreeDef
-from jitgraph.records import dataclass
 from jitgraph.tensor import Storage, Tensor, wrap
 from jitgraph.tracing.capture_mode import CaptureMode
+from jitgraph.tracing.container_copies import (
+    CONTAINERS,
+    MAPPINGS,
+    SETS,
+    Whole,
+    attributes_of,
+    changes_of,
+    copy_of,
+    empty_like,
+    has_state,
+    is_node,
+    new_object,
+    stored_in,
+)
 from jitgraph.tracing.effects import Made
 from jitgraph.tracing.environment import Environment
 from jitgraph.tracing.hidden import (
@@ -37,7 +48,6 @@ from jitgraph.tracing.hidden import (
     CellOf,
     ClassGuard,
     CodeGuard,
-    Contents,
     DistinctGuard,
     Fixed,
     Global,
@@ -55,105 +65,17 @@ from jitgraph.tracing.hidden import (
     ValueGuard,
     member_of,
 )
-from jitgraph.tracing.iteration import Range, Ranged, any_traced
+from jitgraph.tracing.iteration import Range, Ranged
 from jitgraph.tracing.kinds import Boxed, tag_of
-from jitgraph.tracing.leaves import generators, is_container_class, is_plain_class, leaf_type
+from jitgraph.tracing.leaves import is_container_class, is_plain_class, leaf_type
 from jitgraph.tracing.made_containers import filled
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.reads import Reads
 from jitgraph.tracing.restart import Restart
-from jitgraph.xp.core import mode_in
+from jitgraph.tracing.static_arrays import StaticArrays
 
 _ATOMS = (ModuleType, BuiltinFunctionType, type)
-_MAPPINGS = (dict, OrderedDict, defaultdict)
-_SEQUENCES = (list, tuple, deque)
-_SETS = (set, frozenset)
 _OPAQUE_STATE = frozenset((bytearray, memoryview, array.array))
-CONTAINERS = frozenset((*_MAPPINGS, *_SEQUENCES, *_SETS))
-#: Arrays made of static values while tracing are constants up to this many elements, else hidden arguments.
-_CONSTANT_ELEMENTS = 256
-
-
-def empty_like(container: Any) -> Any:
-    """An empty container of the same class and options."""
-    if type(container) is defaultdict:
-        return defaultdict(container.default_factory)
-    if type(container) is deque:
-        return deque(maxlen=container.maxlen)
-    return type(container)()
-
-
-def new_object(kind: Any) -> Any:
-    """An instance whose `__init__` has not run."""
-    plain = member_of(kind, "__new__") is object.__dict__["__new__"]
-    return object.__new__(kind) if plain else kind.__new__(kind)
-
-
-def copy_of(container: Any) -> Any:
-    """A shallow copy; objects by their attributes."""
-    kind = type(container)
-    if kind in CONTAINERS:
-        return container.copy() if hasattr(container, "copy") else container
-    if isinstance(container, dict | list | set | deque):
-        return Both(_plain_copy(container), attributes_of(container))
-    return attributes_of(container)
-
-
-@dataclass(slots=True, eq=False)
-class Both:
-    """What a container of a class of its own holds: its items, as a builtin, and its attributes."""
-
-    items: Any
-    attributes: dict[str, Any]
-
-
-def _plain_copy(container: Any) -> Any:
-    base: Any = next(b for b in (dict, list, set, deque) if isinstance(container, b))
-    return dict(dict.items(container)) if base is dict else base(base.__iter__(container))
-
-
-def attributes_of(x: Any) -> dict[str, Any]:
-    """The attributes that an object has of its own, slots included."""
-    found: dict[str, Any] = {}
-    for base in type(x).__mro__:
-        names = base.__dict__.get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
-            if name not in ("__dict__", "__weakref__"):
-                value = getattr(x, name, MISSING)
-                if value is not MISSING:
-                    found[name] = value
-    found.update(getattr(x, "__dict__", {}))
-    return found
-
-
-@dataclass(slots=True, eq=False)
-class Whole:
-    """An object of a user's class on its way out of the trace."""
-
-    kind: type
-    names: tuple[str, ...]
-    values: list[Any]
-    is_deep = True
-
-
-def _assemble(meta: Any, values: Sequence[Any]) -> Any:
-    made = new_object(meta[0])
-    for name, x in zip(meta[1], values, strict=True):
-        object.__setattr__(made, name, x)
-    return made
-
-
-pytree.register(Whole, lambda w: (w.values, (w.kind, w.names)), _assemble)
-
-
-def _has_state(x: Any) -> bool:
-    """Whether there is more to an object than its attributes."""
-    return type(x) is functools.partial or type(x) in generators()
-
-
-def is_node(x: Any) -> bool:
-    """Whether an object is a node for `pytree`."""
-    return pytree.children(x) is not None
 
 
 class Outside:
@@ -198,14 +120,7 @@ class Outside:
         self._paths: dict[Value, str] = {}
         self._guarded: dict[str, Any] = {}
         self._wholes: dict[int, Any] = {}
-        #: Arrays made of static values while tracing.
-        self.made: dict[int, Any] = {}
-        #: Storages of those that user code holds as ndarrays.
-        self._held: set[Storage] = set()
-        #: Storages of views that NumPy made of static arrays, which user code may hold.
-        self._views: set[Storage] = set()
-        #: By identity, arrays that own the memory of such, with the first that lies in it.
-        self._roots: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.static: StaticArrays = StaticArrays(self)
         #: id of an object from outside to what code that is not traced sees of it.
         self.clones: dict[int, Any] = {}
         self._members: set[tuple[type, str]] = set()
@@ -381,14 +296,14 @@ class Outside:
                 else:
                     self.guard(ValueGuard(place, value))
             return known[1]
-        return self._hide(place, value)
+        return self.hide(place, value)
 
     def _number(self, place: Place, value: Any) -> Tensor:
-        tensor = self._hide(place, value)
+        tensor = self.hide(place, value)
         self._paths[tensor._storage.value] = place.text
         return tensor
 
-    def _hide(self, place: Place, value: Any) -> Tensor:
+    def hide(self, place: Place, value: Any) -> Tensor:
         tensor = self.make_argument(value, place.text)
         self.hidden.append(HiddenArg(place, leaf_type(value), tensor._storage.value.index))
         if not isinstance(value, int | float | np.generic):
@@ -408,19 +323,19 @@ class Outside:
         kind = type(value)
         if kind not in CONTAINERS:
             return self._own_container(place, value)
-        if kind in _SETS:
+        if kind in SETS:
             self.guard(SetGuard(place, kind(value)))
             copy: Any = value if kind is frozenset else value.copy()
             self._remember(value, copy, place)
             return copy
-        self.guard(StructureGuard(place, kind, tuple(value) if kind in _MAPPINGS else len(value)))
+        self.guard(StructureGuard(place, kind, tuple(value) if kind in MAPPINGS else len(value)))
         if kind is tuple:
             copy = tuple([self.lift(Item(place, k), v) for k, v in enumerate(value)])
             self._remember(value, copy, place)
             return copy
         copy = empty_like(value)
         self._remember(value, copy, place)  # before its items: containers may hold themselves
-        if kind in _MAPPINGS:
+        if kind in MAPPINGS:
             for k, v in value.items():
                 copy[k] = self.lift(Item(place, k), v)
         else:
@@ -589,34 +504,14 @@ class Outside:
                 yield place, now
         for live, copy, before, place in list(self.copies.values()):
             if before is not None:
-                yield from _changes_of(live, copy, before, place)
+                yield from changes_of(live, copy, before, place)
 
     def state(self) -> dict[Any, Any]:
         """All that was stored so far: place to value; a region compares it."""
         found: dict[Any, Any] = {key: now for key, (now, before, _) in self.attributes.items() if now is not before}
         for live, copy, before, _ in self.copies.values():
-            if before is None:
-                continue
-            kind = type(live)
-            if isinstance(before, Both):
-                now_plain = _plain_copy(copy)
-                for part, old in ((now_plain, before.items), (attributes_of(copy), before.attributes)):
-                    if not _same_items(part, old):
-                        found[(id(copy), type(part).__name__)] = object()
-                continue
-            if kind in _SETS:
-                if copy != before:
-                    found[(id(copy), "")] = tuple(copy)
-                continue
-            if kind in _SEQUENCES:
-                if len(copy) != len(before) or any(a is not b for a, b in zip(copy, before, strict=True)):
-                    found.update({(id(copy), k): v for k, v in enumerate(copy)})
-                    found[(id(copy), "")] = len(copy)
-                continue
-            now = copy if kind in _MAPPINGS else attributes_of(copy)
-            found.update({(id(copy), k): v for k, v in now.items() if before.get(k, MISSING) is not v})
-            if len(now) != len(before):
-                found[(id(copy), "")] = len(now)
+            if before is not None:
+                found.update(stored_in(live, copy, before))
         return found
 
     # --- results
@@ -643,7 +538,7 @@ class Outside:
         place = self.copied.get(id(x))
         if place is None:
             known = self.objects.get(id(x))
-            if known is None and is_plain_class(type(x)) and not _has_state(x) and not is_node(x):
+            if known is None and is_plain_class(type(x)) and not has_state(x) and not is_node(x):
                 return self._whole(x)
             if known is None or isinstance(x, type | ModuleType):
                 return None
@@ -660,150 +555,3 @@ class Outside:
         self._wholes[id(x)] = x
         attributes = attributes_of(x)
         return Whole(type(x), tuple(attributes), list(attributes.values()))
-
-    # --- arrays that are no arguments
-
-    def known_array(self, array: Any) -> Tensor:
-        """The Tensor of an ndarray that user code holds."""
-        known = self.arrays.get(id(array))
-        if known is not None and id(array) not in self.made:
-            self.foreign(array)
-        tensor = known[1] if known is not None else self.constant(array, "array")
-        self._held.add(tensor._storage)
-        return tensor
-
-    def before_write(self, array: Any, *operands: Any) -> Any:
-        """An array that is about to be written to: a Tensor, or an ndarray of static values that NumPy can write here
-        and now, as the operands are static and no Tensor stands for its memory.
-
-        Raises:
-            Restart, TraceError: see `refuse_write`.
-        """
-        if type(array) is Tensor:  # it says of itself that it is an ndarray
-            return array
-        known = id(array) in self.arrays or id(_root(array)) in self._roots
-        if known or len(self.mode.blocks) > 1 or mode_in(operands) is not None or any_traced(operands):
-            self.refuse_write()
-        return array
-
-    def on_write(self, storage: Storage) -> None:
-        """The Tensor of an ndarray that user code holds may not be written to: see `refuse_write`."""
-        if storage in self._held:
-            self.refuse_write()
-        if storage in self._views and not self.mode.lifts:
-            raise Restart(lifts=True)
-
-    def refuse_write(self) -> NoReturn:
-        """An ndarray of static values is written to.
-
-        There may be views of it that nobody knows of, and NumPy's functions read it as it stands: once one is written,
-        all are traced from the start.
-
-        Raises:
-            Restart: NumPy made it of static values, perhaps.
-            TraceError: no function of NumPy made it.
-        """
-        if not self.mode.lifts:
-            raise Restart(lifts=True)
-        self.mode.fail(
-            "an array that was made while tracing is written to", "make a traced array of it first: np.array(x)."
-        )
-
-    def constant(self, array: np.ndarray, name: str) -> Tensor:
-        """An array that was made of static values while tracing.
-
-        Raises:
-            Restart: it shares memory with another one, or was met in another turn or branch: traced from the start.
-        """
-        known = self.arrays.get(id(array))
-        if known is not None:
-            return known[1]
-        root = _root(array)
-        shares = self._roots.setdefault(id(root), (root, array))[1] is not array
-        if (shares or id(array) in self.made) and not self.mode.lifts:
-            raise Restart(lifts=True)
-        if array.size <= _CONSTANT_ELEMENTS:
-            tensor = wrap(
-                self.mode,
-                self.mode.builder.apply(REGISTRY["copy"], self.mode.builder.constant(np.array(array)), order="K")[0],
-            )
-        else:
-            hidden = self._hide(Fixed(array, name), array)
-            tensor = wrap(self.mode, self.mode.builder.apply(REGISTRY["copy"], hidden._storage.value, order="K")[0])
-        tensor._storage.writable = bool(array.flags.writeable)
-        if root is not array:
-            self._views.add(tensor._storage)
-        self.made[id(array)] = array
-        if len(self.mode.blocks) == 1:  # a value made inside a region is not seen outside of it
-            self.arrays[id(array)] = (array, tensor, None)
-        return tensor
-
-    def foreign(self, array: np.ndarray) -> Value:
-        """An ndarray that meets a traced value.
-
-        Raises:
-            TraceError: it came in by a way that cannot be repeated at the next call.
-        """
-        known = self.arrays.get(id(array))
-        if known is not None and id(array) in self.made:
-            return known[1]._storage.value  # type: ignore[no-any-return]
-        if known is None and array.size <= 1 and id(_root(array)) not in self._roots:
-            return self.mode.builder.constant(np.array(array))
-        if known is None and not self.mode.lifts:  # perhaps NumPy made it of static values
-            raise Restart(lifts=True)
-        return self.mode.fail(
-            f"an array of shape {array.shape} that is no argument meets a traced value; "
-            "it would be frozen into the compiled code",
-            "pass it as an argument, or read it from a global, a closure or an attribute inside the function.",
-        )
-
-
-def _root(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory of one."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def _same_items(a: Any, b: Any) -> bool:
-    """Whether two builtin containers hold the same objects."""
-    if isinstance(a, set):
-        return bool(a == b)
-    if len(a) != len(b):
-        return False
-    if isinstance(a, dict):
-        return all(k in b and b[k] is v for k, v in a.items())
-    return all(x is y for x, y in zip(a, b, strict=True))
-
-
-def _changes_of(live: Any, copy: Any, before: Any, place: Place) -> Iterable[tuple[Place, Any]]:
-    """How a container or object was changed: item by item if its order and length stay, else all of it."""
-    kind = type(live)
-    if isinstance(before, Both):
-        plain = _plain_copy(copy)
-        yield from _changes_of(before.items, plain, before.items, place)
-        yield from _changes_of(None, copy, before.attributes, place)
-        return
-    if kind in _SETS:
-        if copy != before:
-            yield Contents(place), list(copy)
-        return
-    if kind in _SEQUENCES:
-        same = [len(copy) == len(before), *(a is b for a, b in zip(copy, before, strict=False))]
-        if not same[0] or (kind is deque and not all(same)):
-            yield Contents(place), list(copy)
-        else:
-            yield from ((Item(place, k), now) for k, now in enumerate(copy) if not same[k + 1])
-        return
-    items = kind in _MAPPINGS
-    now_all = copy if items else attributes_of(copy)
-    kept = [k for k in before if k in now_all]
-    if items and list(now_all)[: len(kept)] != kept:
-        yield Contents(place), dict(copy)
-        return
-    for key, value in now_all.items():
-        if before.get(key, MISSING) is not value:
-            yield (Item(place, key) if items else Attribute(place, key)), value
-    for key in before:
-        if key not in now_all:
-            yield (Item(place, key) if items else Attribute(place, key)), MISSING

@@ -72,9 +72,8 @@ class Results:
         """
         self._returned = returned
         self._is_returned = set(returned)
-        self._leaves = [
-            self.outside.known_array(x) if type(x) is not Tensor and isinstance(x, np.ndarray) else x for x in values
-        ]
+        known = self.outside.static.known_array
+        self._leaves = [known(x) if type(x) is not Tensor and isinstance(x, np.ndarray) else x for x in values]
         for k, x in enumerate(self._leaves):
             if type(x) is Tensor and x.is_traced and x.type.kind == "array":
                 if not x._steps:

@@ -216,11 +216,11 @@ class Tracer(Operators):
     def method(self, owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if isinstance(owner, np.ndarray):
             if name in _WRITING_METHODS:
-                owner = self.outside.before_write(owner, *args, *kwargs.values())
+                owner = self.outside.static.before_write(owner, *args, *kwargs.values())
             elif id(owner) in self.outside.arrays:
-                owner = self.outside.known_array(owner)
+                owner = self.outside.static.known_array(owner)
         elif name == "at" and type(owner) is np.ufunc and args and isinstance(args[0], np.ndarray):
-            args = (self.outside.before_write(*args, *kwargs.values()), *args[1:])
+            args = (self.outside.static.before_write(*args, *kwargs.values()), *args[1:])
         kind: Any = type(owner)
         if kind is OneOf:
             return options.choose(self, owner, lambda x: self.method(x, name, *args, **kwargs))
@@ -252,7 +252,7 @@ class Tracer(Operators):
         given = (*args, *kwargs.values())
 
         def target(x: Any) -> Any:
-            return self.outside.before_write(x, *given) if isinstance(x, np.ndarray) else x
+            return self.outside.static.before_write(x, *given) if isinstance(x, np.ndarray) else x
 
         if id(f) in _WRITING and args:
             args = (target(args[0]), *args[1:])
@@ -464,7 +464,7 @@ class Tracer(Operators):
         if type(x) is Tensor:
             return x
         if isinstance(x, np.ndarray) and x.dtype.kind in "biuf":
-            return self.outside.constant(x, name)
+            return self.outside.static.constant(x, name)
         if type(x) in (tuple, list):
             return type(x)([self.adopt(i, name) for i in x])
         return x
