@@ -19,11 +19,12 @@ from jitgraph.ir.rewrite import constant_of
 from jitgraph.ir.types import PYTHON_KINDS, IndexMap
 from jitgraph.modes import TraceMode
 from jitgraph.source import SourceLoc
-from jitgraph.tensor import Storage, Tensor, wrap
+from jitgraph.tensor import Storage, Tensor, read, wrap
 from jitgraph.tracing import floating, host
 from jitgraph.tracing.choices import Choice, Watched
 from jitgraph.tracing.foresight import Foresight
 from jitgraph.tracing.globals import TraceGlobals
+from jitgraph.tracing.iteration import Range
 from jitgraph.tracing.reruns import Handled
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.trace import Assumption
@@ -412,7 +413,9 @@ class CaptureMode(TraceMode):
             array = np.asarray(x)
             if array.dtype.kind in "biuf":  # numbers only: their values are part of the trace
                 return self.builder.constant(array)
-        return super().lift(x)
+        if isinstance(x, Range):
+            return read(x.array())  # type: ignore[no-any-return]
+        return super().lift(list(x) if type(x) is range else x)
 
     def bind(
         self, value: Value, prefix: str = "i", lower: DimLike | None = None, upper: DimLike | None = None

@@ -19,6 +19,7 @@ from jitgraph.ir.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.tensor import Tensor, dim_tensor, lift
 from jitgraph.xp.core import product
+from jitgraph.xp.creation import iota
 from jitgraph.xp.flat import FlatIter
 from jitgraph.xp.keys import whole
 from jitgraph.xp.scalars import BUILTIN_TABLE
@@ -101,6 +102,17 @@ class Range(Sequenced):
         """The number at index `k`."""
         index: Any = k._dim if type(k) is Tensor else k
         return dim_tensor(self.mode, self.start + self.step * index)
+
+    def array(self) -> Tensor:
+        """What NumPy makes of it: an array of floats if it is empty."""
+        return self._iota(np.dtype(float) if self.mode.decide("==", self.length, 0) else np.dtype(np.int64))
+
+    def index_array(self) -> Tensor:
+        """What NumPy makes of it where it is an index: `x[range(n), k]`."""
+        return self._iota(np.dtype(np.int64))
+
+    def _iota(self, dtype: np.dtype) -> Tensor:
+        return iota(self.mode, dim_tensor(self.mode, self.start), dim_tensor(self.mode, self.step), self.length, dtype)
 
     def __contains__(self, x: Any) -> bool:
         return x in builtins.range(*(self.mode.concrete_dim(d, "index") for d in (self.start, self.stop, self.step)))

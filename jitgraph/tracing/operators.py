@@ -12,7 +12,7 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.ir.graph import Value
 from jitgraph.tensor import Tensor, wrap
-from jitgraph.tracing import contexts, control_flow, entrust, identity, iteration, kinds, options, texts
+from jitgraph.tracing import comparing, contexts, control_flow, entrust, identity, iteration, kinds, options, texts
 from jitgraph.tracing.leaves import is_opaque_module
 from jitgraph.tracing.members import PLAIN, Members
 from jitgraph.tracing.poison import Maybe, OneOf, Poison
@@ -134,6 +134,7 @@ def of_sequence(name: str, a: Any, b: Any) -> Any:
 
 
 _SEQUENCES = frozenset((list, tuple))
+_RANGES = frozenset((range, iteration.Range))
 #: Operators that do not look into a text.
 _JOINING = frozenset(("add", "mod", "mul", "is_", "is_not"))
 
@@ -189,11 +190,17 @@ class Operators(Members):
         if kind_a in PLAIN and kind_b in PLAIN:
             if kind_a in _SEQUENCES or kind_b in _SEQUENCES:
                 found = of_sequence(name, a, b)
+                if found is NotImplemented:
+                    found = comparing.sequences(self, name, a, b)
                 if found is not NotImplemented:
                     return found
             return _BINARY[name](a, b)
         if _meets_sequence(a, b):
             return self.binary(name, self._as_traced(a), self._as_traced(b))
+        if kind_a in _RANGES and kind_b is Tensor and not b.type.is_python:
+            return self.binary(name, wrap(self.mode, self.mode.lift(a)), b)
+        if kind_b in _RANGES and kind_a is Tensor and not a.type.is_python:
+            return self.binary(name, a, wrap(self.mode, self.mode.lift(b)))
         if not self._is_user_operator(name, kind_a, kind_b):
             found = _BINARY[name](a, b)
             self.outside.reads.made(found)
@@ -208,6 +215,11 @@ class Operators(Members):
                 result = self.call(f, x, y)
                 if result is not NotImplemented:
                     return result
+            elif f is object.__ne__:  # the opposite of a user's `__eq__`
+                equal = self.member(type(x), "__eq__")
+                result = self.call(equal, x, y) if isinstance(equal, FunctionType) else NotImplemented
+                if result is not NotImplemented:
+                    return self.not_(result)
             elif f is not None and x is a:
                 result = f(x, y)
                 if result is not NotImplemented:
@@ -223,7 +235,8 @@ class Operators(Members):
     def _is_user_operator(self, name: str, *kinds: type) -> bool:
         plain = name.rstrip("_")
         return any(
-            isinstance(self.member(k, f"__{plain}__"), FunctionType)
+            isinstance(self.member(k, "__eq__" if plain == "ne" else f"__{plain}__"), FunctionType)
+            or isinstance(self.member(k, f"__{plain}__"), FunctionType)
             or isinstance(self.member(k, _mirrored(plain)), FunctionType)
             for k in kinds
             if k not in PLAIN and not is_opaque_module(k.__module__)

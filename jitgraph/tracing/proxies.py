@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, WrapperDescriptorType
 from typing import Any, Final
 
 from jitgraph.tensor import Tensor
@@ -98,7 +98,12 @@ def proxied(tracer: Any, x: Any) -> Any:
         return x if is_opaque_module(x.__name__) and x.__name__ not in _WITH_EFFECTS else Proxy(tracer, x)
     if kind in (MethodType, BuiltinFunctionType) or is_plain_class(kind):  # `random.random`, `time.time` answer anew
         return Proxy(tracer, x)
-    return x
+    return Proxy(tracer, x) if kind is WrapperDescriptorType else x
+
+
+def proxied_cell(tracer: Any, x: Any) -> Any:
+    """What a cell of a function without source holds: a frozen dataclass stores its fields by `object.__setattr__`."""
+    return Proxy(tracer, x) if x is object else proxied(tracer, x)
 
 
 def bare(x: Any) -> Any:

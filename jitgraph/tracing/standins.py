@@ -22,6 +22,7 @@ from jitgraph.ir.graph import Graph
 from jitgraph.tensor import Tensor
 from jitgraph.tracing import (
     builtin_programs,
+    comparing,
     control_flow,
     effects,
     entrust,
@@ -41,7 +42,7 @@ from jitgraph.tracing.members import PLAIN, WRAPPERS, find_on_class
 from jitgraph.tracing.operators import Operators
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, OneOf, Poison
-from jitgraph.tracing.proxies import bare, proxied
+from jitgraph.tracing.proxies import bare, proxied, proxied_cell
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
@@ -273,6 +274,9 @@ class Tracer(Operators):
             result = copy(*args, **kwargs)
         else:
             self.outside.reads.give_up(f"the source of {f.__name__} is not at hand")
+            result = comparing.dataclass_method(self, f, args)
+            if result is not NotImplemented:
+                return result
             args, kwargs = [proxied(self, x) for x in args], {k: proxied(self, x) for k, x in kwargs.items()}
             result = bare(copy(*args, **kwargs))
         self.mode.watch_returned(known)
@@ -540,7 +544,7 @@ class Tracer(Operators):
 
     def _plain_cell(self, cell: CellType) -> CellType:
         try:
-            content = proxied(self, cell.cell_contents)
+            content = proxied_cell(self, cell.cell_contents)
         except ValueError:
             return cell
         return cell if content is cell.cell_contents else CellType(content)

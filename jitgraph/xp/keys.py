@@ -426,6 +426,8 @@ def _classify(mode: Mode, part: Any) -> tuple[str, int, Any]:
         return ("int" if t.ndim == 0 else "array"), 1, part
     if isinstance(part, np.integer) or hasattr(part, "__index__"):
         return "int", 1, part
+    if hasattr(kind, "index_array"):  # a range of traced bounds
+        return "array", 1, part.index_array()
     if isinstance(part, np.generic) or not isinstance(part, Sequence) or isinstance(part, str):
         raise index_error(mode, _BAD_INDEX)
     made: Any = tensor(list(part), mode) if mode_in(part) is not None else np.asarray(part)

@@ -7,7 +7,7 @@ import cmath
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -714,24 +714,31 @@ def element(items: list[Any] | tuple[Any, ...], index: Tensor) -> Any:
         return items[index]  # Python asks for the value
     if index.type.dtype.kind not in "iub" or constant_of(read(index)) is not None:
         return items[index]
-    kinds = {_kind_of(x) for x in items}
-    if len(kinds) > 1 or None in kinds:
-        if index.type.is_python:  # an argument may become part of the specialisation
-            return items[index]
-        mode.fail(
-            "a list is indexed by a traced integer, and its elements are not numbers of one kind",
-            "use np.where or an `if`, or make the index static.",
-        )
+    width = len(items[0]) if type(items[0]) is tuple else 0
+    if width and all(type(x) is tuple and len(x) == width for x in items):  # directions: `dx, dy = STEPS[k]`
+        columns = [[x[k] for x in items] for k in range(width)]
+        if all(_one_kind(column) is not None for column in columns):
+            return tuple([element(column, index) for column in columns])
+    kind = _one_kind(items)
+    if kind is None:
+        return items[index]  # an argument may become part of the specialisation; what is data only Python can ask for
     table = NUMPY_TABLE[np.array](list(items))
     found = tensor(table, mode)[_whole(mode, index)]
-    kind = kinds.pop()
-    return as_kind(found, kind[0]) if kind is not None and kind[0] != "array" else found
+    return as_kind(found, kind[0])
+
+
+def _one_kind(items: Sequence[Any]) -> tuple[str, Any] | None:
+    """The kind of all of them; None if there are several, or one is no number."""
+    kinds = {_kind_of(x) for x in items}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _kind_of(x: Any) -> tuple[str, Any] | None:
     """Scalar kind and dtype; None for what is no number, or does not fit in 64 bits."""
     if type(x) is Tensor:
-        return None if x.type.shape or x.type.kind == "array" else (x.type.kind, x.type.dtype)
+        if x.type.shape or x.type.kind == "array":
+            return None
+        return x.type.kind, None if x.type.is_python else x.type.dtype
     if isinstance(x, np.generic):
         return ("np_scalar", x.dtype) if x.dtype.kind in "biufc" else None
     if is_long(x):

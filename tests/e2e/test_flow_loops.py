@@ -1010,4 +1010,20 @@ def views_of_an_array_of_numbers_that_python_knows(x, n):
     return v, t, w, u
 
 
+@cases.add(*((np.arange(1.0 * n * n).reshape(n, n), np.arange(n)[::-1].copy()) for n in (3, 5, 1)))
+def ranges_as_arrays(a, k):
+    n = len(k)
+    rows = a[range(n)], a[:, range(0, n, 2)], a[range(n - 1, -1, -1), k], a[0][range(n - len(a))], a[range(2 - n % 2)]
+    a[range(n), k] -= 1
+    a[:, 0] = range(n)
+    return rows, k + range(n), range(n) * k[0], np.add(range(n), k), np.maximum(range(n - len(a)), a[:0, 0])
+
+
+@cases.add((np.zeros((4, 2)), 100), (np.zeros((5, 2)), 3))
+def ranges_of_a_turn_as_indices(a, n):
+    for i in range(n):
+        a[range(i % 4), 0] += 1
+    return a
+
+
 test_loops = cases.tests()

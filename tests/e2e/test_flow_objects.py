@@ -362,4 +362,92 @@ def object_replaced_in_list(x, n):
     return l[0].v
 
 
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    t: float
+    y: np.ndarray
+    twice: float = dataclasses.field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "twice", self.t * 2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FrozenSlots:
+    v: float
+    seen: list = dataclasses.field(default_factory=list)
+
+
+@cases.add((X, 0.5, 3), (X, 0.5, 80))
+def frozen_dataclasses_are_made(x, h, n):
+    s = Frozen(0.0, x)
+    for _ in range(n):
+        s = dataclasses.replace(s, t=s.t + h, y=s.y * h)
+    if x[0] > 0:
+        s = Frozen(h, x)
+    p = FrozenSlots(x[1])
+    p.seen.append(h)
+    while p.v < 9:
+        p = FrozenSlots(abs(p.v) * 2 + 4, p.seen)
+    try:
+        p.v = 1.0
+    except dataclasses.FrozenInstanceError as e:
+        return s.t, s.y, s.twice, p.v, p.seen, str(e)
+
+
+@dataclasses.dataclass(order=True)
+class Ordered:
+    a: float
+    b: float = 0.0
+    note: object = dataclasses.field(default=None, compare=False)
+
+
+@cases.add((X,), (X[::-1].copy(),), (np.full(3, np.nan),))
+def dataclasses_and_tuples_are_compared(x):
+    p, q = Ordered(x[0], 1.0, "p"), Ordered(x[1], 2.0)
+    best = (np.inf, -1)
+    for i in range(len(x)):
+        if (x[i], i) < best:
+            best = (x[i], i)
+    some = max([Ordered(v, i) for i, v in enumerate(x[:3])]), min((x[0], 1), (x[1], 0))
+    equal = (x[0], 1) == (x[1], 1), (x[0], p.b) == (x[0], 1.0), [x[2], 2] > [x[1], 1, 0], (x[0],) <= (x[0], 3)
+    return p == q, p != q, p < q, p >= Ordered(x[0], 1.0), p == 3, best, some, equal
+
+
+class WithEq:
+    def __init__(self, a):
+        self.a = a
+
+    def __eq__(self, other):
+        return self.a == other.a if isinstance(other, WithEq) else NotImplemented
+
+    __hash__ = None
+
+
+@cases.add((X,), (np.full(3, 2.0),))
+def unequal_by_eq(x):
+    return WithEq(x[0]) != WithEq(x[1]), WithEq(x[0]) != 3
+
+
+STEPS = [(0, 1), (1, 0), (0, -1), (-1, 0)]
+
+
+@cases.add((X, 1), (X[::-1].copy(), 2))
+def steps_by_a_number(x, m):
+    i = j = d = 0
+    for k in range(60):
+        d = (d + 1) % 4 if x[k % 3] > 1 else (d - 1) % 4
+        i, j = i + STEPS[d][0], j + STEPS[d][1]
+        dx, dy = STEPS[k % 4]
+        i += dx
+        j -= dy * m
+    days = [31, 29 if x[0] > 3 else 28, 31][m - 1]
+    return i, j, days, STEPS[np.argmin(x[:4])], [(x[0], 1), (x[1], 2)][int(x[2] > 0)]
+
+
+@cases.add((X,), (X[::-1].copy(),), reruns=(0, 1))
+def texts_by_a_number(x):
+    return ["a", "b", "c", "d", "e"][x.argmax()]
+
+
 test_objects = cases.tests()
