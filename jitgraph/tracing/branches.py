@@ -35,7 +35,7 @@ from jitgraph.tracing.regions import (
 )
 from jitgraph.tracing.restart import Restart
 from jitgraph.tracing.rewrite import BranchInfo
-from jitgraph.tracing.scopes import Overlay, caller_scope
+from jitgraph.tracing.scopes import Overlay, Scope, caller_scope
 
 #: Makes a merged value of the results of a `cond`.
 _Plan = Callable[[Any], Any]
@@ -168,7 +168,7 @@ class Branch:
         side = self.sides[-1]
         side.scope = scope
         if self.inline:  # the frame still has what the side that raises bound
-            kept = self.info.kept
+            kept = self._kept(scope)
             self.results = {n: (self.before if n in kept else scope).get(n) for n in self.info.names}
             return
         assert self.opened is not None
@@ -206,6 +206,15 @@ class Branch:
         if name in self.results:
             return self.results[name]
         return self.before.get(name)
+
+    def _kept(self, scope: Any) -> set[str]:
+        """Names that have their value from before behind the second side, whatever the frame says."""
+        kept = {*self.info.kept}
+        if kept and type(scope) is Scope:
+            assert self.opened is not None
+            shared = self.opened.snapshot.variables  # functions may bind these; the first side's were put back
+            kept -= shared.intersection((*scope.code.co_cellvars, *scope.code.co_freevars))
+        return kept
 
     def _check(self, side: Side, *, holds: bool) -> None:
         """Raise the error of `side` unless the predicate is `holds`."""
@@ -286,8 +295,9 @@ class Branch:
             self.before,
         )
         plans: dict[str, _Plan] = {}
+        kept = self._kept(b.scope)
         for name in self.info.names:
-            value_b = self.before.get(name) if name in self.info.kept else b.scope.get(name)
+            value_b = self.before.get(name) if name in kept else b.scope.get(name)
             plans[name] = merge.merge(name, a.scope.get(name), value_b, line)
         cells = {cell.name: cell for side in self.sides for cell, _ in side.cells}
         left = [{cell.name: value for cell, value in side.cells} for side in self.sides]

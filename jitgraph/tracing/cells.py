@@ -123,6 +123,8 @@ class Snapshot:
             now = _copy(reached.holder)
             if type(now) is set:
                 fits = now == copy
+            elif type(reached.holder) is CellType and not copy:  # see `bound`
+                fits = True
             elif type(now) is list:
                 fits = len(now) == len(copy)
                 found += [reached.cell(k) for k, (a, b) in enumerate(zip(now, copy, strict=False)) if a is not b]
@@ -140,6 +142,11 @@ class Snapshot:
             if record[0] is not self.records.get(key, record[1]):
                 found.append(Cell(record, 0, record[2].text, key))
         return found
+
+    def bound(self) -> list[tuple[Reached, Any]]:
+        """Variables of enclosing functions that were unbound and have a value now."""
+        empty = [r for r, copy in self.containers if type(r.holder) is CellType and not copy]
+        return [(r, content[0]) for r in empty if (content := _copy(r.holder))]
 
     def is_changed(self) -> bool:
         try:
@@ -215,6 +222,8 @@ def _put_back(holder: Any, copy: Any) -> None:
     if type(holder) is CellType:
         if copy:
             holder.cell_contents = copy[0]
+        else:
+            del holder.cell_contents
         return
     base = _base(holder)
     base.clear(holder)
@@ -239,10 +248,11 @@ def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -
             return
         if kind is FunctionType:
             for label, cell in zip(x.__code__.co_freevars, x.__closure__ or (), strict=True):
-                if label != TRACER and id(cell) not in seen and (content := _copy(cell)):
+                if label != TRACER and id(cell) not in seen:
                     seen.add(id(cell))
                     found.append(Reached(label, cell))
-                    visit(label, content[0], depth - 1)
+                    for content in _copy(cell):
+                        visit(label, content, depth - 1)
             return
         if not isinstance(x, (*_KINDS, tuple)):
             if id(x) in made and id(x) not in seen and type(own := getattr(x, "__dict__", None)) is dict:

@@ -50,6 +50,9 @@ class _Reader(ast.NodeVisitor):
         self.read: set[str] = set()
         self.assigned: set[str] = set()
         self.captured: set[str] = set()
+        #: Declared nonlocal; variables around that nested functions bind when they are called.
+        self.nonlocals: set[str] = set()
+        self.shared: set[str] = set()
         self.depth = 0
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -69,6 +72,8 @@ class _Reader(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         self.assigned.add(node.name)
+        if not self.depth:
+            self.shared |= _bound_around(node)
         self._nested(node)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # the name that ast.NodeVisitor looks for
@@ -108,10 +113,24 @@ class _Reader(ast.NodeVisitor):
             self.assigned.add(node.rest)
         self.generic_visit(node)
 
-    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> None:
+    def visit_Global(self, node: ast.Global) -> None:
         self.captured.update(node.names)
 
-    visit_Nonlocal = visit_Global  # noqa: N815  # the name that ast.NodeVisitor looks for
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self.captured.update(node.names)
+        if not self.depth:
+            self.nonlocals.update(node.names)
+
+
+def _bound_around(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> set[str]:
+    """Variables of the functions around a nested one that it, or what it defines, may bind."""
+    reader = _Reader()
+    for stmt in node.body:
+        reader.visit(stmt)
+    if isinstance(node, ast.ClassDef):
+        return reader.nonlocals | reader.shared
+    own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+    return reader.nonlocals | (reader.shared - own - (reader.assigned - reader.nonlocals))
 
 
 def _simple(nodes: Iterable[ast.AST | None]) -> Facts:
@@ -120,7 +139,7 @@ def _simple(nodes: Iterable[ast.AST | None]) -> Facts:
         if node is not None:
             reader.visit(node)
     assigned = frozenset(reader.assigned)
-    return Facts(frozenset(reader.read), assigned, assigned)
+    return Facts(frozenset(reader.read), assigned, assigned | reader.shared)
 
 
 def facts(stmt: ast.stmt) -> Facts:
@@ -222,6 +241,7 @@ def maybe_unbound(stmts: Sequence[ast.stmt], have: Names, found: set[str]) -> Na
             found |= f.assigned - after
             have = after
         elif isinstance(stmt, ast.For | ast.AsyncFor | ast.While):
+            have = have - _deleted(stmt)
             inner = have | (_simple([stmt.target]).kill if not isinstance(stmt, ast.While) else NONE)
             maybe_unbound(stmt.body, inner, found)
             found |= f.assigned - have
@@ -229,6 +249,7 @@ def maybe_unbound(stmts: Sequence[ast.stmt], have: Names, found: set[str]) -> Na
         elif isinstance(stmt, ast.With | ast.AsyncWith):
             have = maybe_unbound(stmt.body, have | f.kill, found) or have
         elif isinstance(stmt, ast.Try | ast.Match):
+            have = have - _deleted(stmt)
             found |= f.assigned - have
             for block in blocks_of(stmt):
                 maybe_unbound(block, have, found)
@@ -239,6 +260,12 @@ def maybe_unbound(stmts: Sequence[ast.stmt], have: Names, found: set[str]) -> Na
             if isinstance(stmt, ast.Delete):
                 have = have - f.assigned
     return have
+
+
+def _deleted(stmt: ast.stmt) -> Names:
+    """Names that a statement, or one inside it, deletes."""
+    parts = [t for n in ast.walk(stmt) if isinstance(n, ast.Delete) for t in n.targets]
+    return frozenset(t.id for t in parts if isinstance(t, ast.Name))
 
 
 def annotate(stmts: Sequence[ast.stmt], after: Names, always: Names) -> None:

@@ -406,6 +406,7 @@ class ForRegion(Region):
         if at_least:
             self.regions.entered.add(self._place_of())
         self.peeling = True
+        self.turns, self.pinned = 1, set()  # one turn in front, whatever an attempt held for exchanged
         self.results = None
 
     def _no_turn(self) -> None:

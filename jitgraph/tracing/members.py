@@ -304,11 +304,18 @@ class Members:
         return owner[index]
 
     def set_item(self, value: Any, owner: Any, index: Any) -> None:
-        several = options.found_in((value, owner, index), {})
-        if several is not None:
-            asked = None if type(owner) is OneOf else _put_into
-            options.called(self, several, self.set_item, (value, owner, index), {}, asked)
-            return
+        if isinstance(owner, list | dict):  # keeps what is stored, and is itself changed: no option takes a place in it
+            options.found_in((value,), {})
+            several = options.found_in((index,), {})
+            if several is not None:
+                options.called(self, several, lambda k: self.set_item(value, owner, k), (index,), {})
+                return
+        else:
+            several = options.found_in((value, owner, index), {})
+            if several is not None:
+                asked = None if type(owner) is OneOf else _put_into
+                options.called(self, several, self.set_item, (value, owner, index), {}, asked)
+                return
         if self.mode.kinds and (
             kinds.decide_index(self.mode, owner, index) or kinds.is_stored_by_kind(self.mode, value, owner)
         ):

@@ -224,6 +224,9 @@ class Regions:
             TraceError: a function that it calls changed one.
         """
         before = opened.scope
+        for held, value in opened.snapshot.bound():
+            if held.text not in assigned or now.get(held.text) is not value:
+                self.fail_change(held.describe())
         if isinstance(before, Scope) and isinstance(now, Scope):
             assigned = {*assigned, *opened.snapshot.variables}
             for name, value in now.locals.items():

@@ -141,14 +141,19 @@ def _rewrite(code: CodeType) -> Rewritten | None:
     return Rewritten(made.replace(co_name=code.co_name, co_qualname=code.co_qualname))
 
 
-def _function(node: FunctionNode, *, outermost: bool, suspends: bool | None = None) -> FunctionNode:
+def _function(
+    node: FunctionNode, *, outermost: bool, suspends: bool | None = None, around: frozenset[str] = NONE
+) -> FunctionNode:
     """Rewrite a function in place. The outermost one loses decorators, annotations and (the values of) its defaults.
 
     Args:
         suspends: it is a generator or coroutine; None: look.
+        around: names that some path of the functions around it leaves unbound.
     """
     arguments = node.args
-    for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    names = frozenset(a.arg for a in every if a is not None)
+    for arg in every:
         if arg is not None:
             arg.annotation = None
     if outermost:
@@ -156,26 +161,21 @@ def _function(node: FunctionNode, *, outermost: bool, suspends: bool | None = No
         arguments.defaults = [none for _ in arguments.defaults]
         arguments.kw_defaults = [None if d is None else none for d in arguments.kw_defaults]
     if isinstance(node, ast.Lambda):
-        node.body = cast("ast.expr", _Rewriter(regions=False).visit(node.body))
+        node.body = cast("ast.expr", _Rewriter(regions=False, maybe=around - names).visit(node.body))
         return node
     if outermost:
         node.decorator_list = []
     node.returns = None
     if getattr(node, "type_params", None):
         vars(node)["type_params"] = []
-    maybe: frozenset[str] = NONE
+    maybe = around - names
     node.body = desugar(node.body)
     regions = not (_suspends(node) if suspends is None else suspends)
     if regions and any(isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match) for s in node.body):
         node.body = lower_exits(node.body)
-        names = frozenset(
-            a.arg
-            for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-            if a
-        )
         found: set[str] = set()
         maybe_unbound(node.body, names, found)
-        maybe = frozenset(n for n in found if not n.startswith("_jg_"))
+        maybe |= {n for n in found if not n.startswith("_jg_")}
         annotate(node.body, NONE, always_live(node.body) - (names - block_facts(node.body).assigned))
     node.body = _Rewriter(regions=regions, maybe=maybe).block(node.body)
     return node
@@ -396,7 +396,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         node.args.defaults = [self.expr(d) for d in node.args.defaults]
         node.args.kw_defaults = [None if d is None else self.expr(d) for d in node.args.kw_defaults]
-        return _function(node, outermost=False)
+        return _function(node, outermost=False, around=self.maybe)
 
     # --- simple statements
 
@@ -462,7 +462,9 @@ class _Rewriter(ast.NodeTransformer):
             elif isinstance(target, ast.Attribute):
                 out.append(_expr(_call(target, "del_attr", self.expr(target.value), _text(target.attr, target))))
             else:
-                if isinstance(target, ast.Name):  # a global that nobody has read is not in the trace's dict
+                if isinstance(target, ast.Name) and target.id in self.maybe:
+                    out.append(_expr(_call(target, "use", _name(target.id, target))))
+                elif isinstance(target, ast.Name):  # a global that nobody has read is not in the trace's dict
                     out.append(_expr(_name(target.id, target)))
                 out.append(at(ast.Delete(targets=[target]), node))
         return out
@@ -480,12 +482,12 @@ class _Rewriter(ast.NodeTransformer):
         node.decorator_list = [self.expr(d) for d in node.decorator_list]
         node.args.defaults = [self.expr(d) for d in node.args.defaults]
         node.args.kw_defaults = [None if d is None else self.expr(d) for d in node.args.kw_defaults]
-        return _function(node, outermost=False)
+        return _function(node, outermost=False, around=self.maybe)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # the name that ast.NodeVisitor looks for
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        inner = _Rewriter(regions=False, in_class=True)
+        inner = _Rewriter(regions=False, in_class=True, maybe=self.maybe)
         made = _attribute(TRACER, "class_made", node)
         node.decorator_list = [*(self.expr(d) for d in node.decorator_list), made]
         node.bases = [self.expr(b) for b in node.bases]

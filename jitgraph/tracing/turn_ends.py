@@ -85,6 +85,10 @@ def compare(region: Region, scope: Scope) -> bool:
         if name != region.own_flag:
             carried = region.names.get(name)
             end = scope.get(name)
+            if type(end) is Poison and end.unbound and not region._is_unread(name):
+                before = region.before.get(name)
+                if not is_missing(before):  # deleted: the next turn finds it unbound
+                    raise Changed(name, before, end)
             known = _compare_new(region, name, end) if carried is None else _compare_carried(region, carried, end)
             fits = known and fits
     fits = same_arrays.compare_links(region, scope) and fits

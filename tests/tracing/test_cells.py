@@ -66,6 +66,86 @@ def test_a_variable_of_a_closure_that_another_function_changes():
     check(f, (V, 3), (V, 20))
 
 
+def test_a_function_that_a_side_calls_binds_a_variable():
+    def unbound_before(x, s):
+        def bind():
+            nonlocal w
+            w = 3
+
+        if x[0] > s:
+            bind()
+        if s > 50:
+            w = 5
+        return w
+
+    f = Jit(unbound_before)
+    assert f(V, -9.0) == 3
+    with pytest.raises(UnboundLocalError):
+        f(V, 9.0)
+    assert f(V, 99.0) == 5
+
+    def on_the_other_side(x, s):
+        def bind():
+            nonlocal w
+            w = k * x
+
+        k = 0
+        for i in range(len(x)):
+            k = k + 1
+            if x[i] > s:
+                w = x
+            else:
+                bind()
+        return w
+
+    check(on_the_other_side, *[(V, s) for s in (-9.0, 0.0, 9.0)], traces=None)
+
+    def defined_in_a_side(x, s):
+        if x[0] > s:
+
+            def bind():
+                nonlocal w
+                w = x * 2
+
+            bind()
+        elif x[0] > s - 50:
+            w = x
+        return w
+
+    f = check(defined_in_a_side, (V, -9.0), (V, 9.0))
+    with pytest.raises(UnboundLocalError):
+        f(V, 99.0)
+
+
+def test_a_function_reads_a_variable_that_some_paths_bind():
+    def f(x, s):
+        if x[0] > s:
+            w = x * 2
+
+        def read():
+            return w + 1, [w[k] for k in range(2)], (lambda: w - 1)()
+
+        return read()
+
+    g = check(f, (V, -9.0))
+    with pytest.raises(NameError, match="'w'"):
+        g(V, 9.0)
+
+
+def test_a_turn_finds_a_name_deleted():
+    def f(x, y, n):
+        try:
+            for _ in range(n):
+                del x
+        except UnboundLocalError:
+            return y * 2
+        return y
+
+    g = Jit(f)
+    for n in (0, 1, 2, 30):
+        np.testing.assert_array_equal(g(V, V, n), f(V, V, n))
+
+
 def test_few_turns_are_traced_one_by_one_and_many_are_refused():
     def f(x):
         out = []

@@ -195,6 +195,18 @@ def through_a_function(x):
     return total
 
 
+def stored_in_a_list(x):
+    v, t = x * 2, 0.0
+    for i in range(len(x)):
+        w = x[i] if x[i] > 0.5 else x[:2]
+        q, d = [v, w], {"p": v, "q": w}
+        q[0], q[1] = q[1], q[0]
+        d["p"] = q[0]
+        q[0] += 1
+        t += np.sum(q[0]) + np.sum(d["p"])
+    return v, t
+
+
 def kept_in_a_list(x):
     kept, v = [], None
     for i in range(5):
@@ -270,7 +282,7 @@ PROGRAMS = [
     an_argument_that_some_turns_replace, an_argument_in_a_tuple, builtins_of_arrays_or_none, a_sum_of_several, functions_and_classes, a_case_of_a_class,
     modes_by_name, text_in_a_tuple, last_seen, best_of_some, segments, set_back_to_none, pairs, a_search_in_two_loops,
     a_while_until_something_is_found, truth_and_equality, three_types, a_class_is_asked_for, arrays_of_two_ranks,
-    an_operand_of_two_ranks, an_array_or_none, through_a_function, kept_in_a_list,
+    an_operand_of_two_ranks, an_array_or_none, through_a_function, stored_in_a_list, kept_in_a_list,
 ]  # fmt: skip
 
 

@@ -147,6 +147,15 @@ def _exchanged_an_odd_number_of_times(a, b):
     return v, w
 
 
+def _exchanged_behind_a_turn_in_front(a, b):
+    p, q = a, b
+    for _ in range(int(b[0]) + 20):
+        q[0] += 1
+        p, q = q, p
+        a = abs(p)
+    return a, p, q
+
+
 def _in_a_branch_that_wrote_before(a, b):
     v = a + 1
     w = v
@@ -229,6 +238,7 @@ PROGRAMS = [
     _one_of_two_in_each_turn,
     _behind_a_test,
     _exchanged_an_odd_number_of_times,
+    _exchanged_behind_a_turn_in_front,
     _in_a_branch_that_wrote_before,
     _on_one_side_and_read_on_the_other,
     _on_a_side_that_raises,
