@@ -478,7 +478,7 @@ def _run_time_power(base: Tensor, exponent: Tensor, shorts: dict[float, str]) ->
     result = ufunc_power(base, exponent)
     for name, flag in flags.items():
         result = EXPORTS["where"](flag, apply(R(name), base), result)
-    return result
+    return result if result.type.shape else as_kind(result, "np_scalar")
 
 
 def ufunc_power(a: Any, b: Any, where: Any = True) -> Any:

@@ -126,3 +126,14 @@ def test_texts_among_arguments_are_left_to_numpy() -> None:
     _same(lambda x: np.add(x, "a"), (np.ones(2),), (1,))
     with pytest.warns(UserWarning, match="str"):
         assert _outcome(jg.jit(lambda x: np.equal(x, "a")), (np.ones(2),)) is TypeError
+
+
+def _powers(x: Any, p: Any) -> Any:
+    s = x
+    for k in range(len(p)):
+        s = s ** p[k]
+    return s
+
+
+def test_powers_of_arrays_without_axes_are_scalars() -> None:
+    _same(_powers, (np.array(1.5), np.array([2.0, 3.0])), (np.array(1.5), np.zeros(0)), (np.full(2, 1.5), np.ones(9)))
