@@ -25,6 +25,8 @@ def current() -> Builder | None:
 
 #: dtypes of Python's own numbers: a Python constant cast to one of them stays a Python number.
 _HELD_BY_PYTHON = (dtypes.BOOL, dtypes.I64, dtypes.F64, dtypes.C128)
+#: dtypes that NumPy makes of Python's int by way of Python's float.
+_SINGLE = (dtypes.F32, dtypes.C64)
 
 #: Each relation as (relation of a guard, operands swapped, negated guard).
 _GUARDS: dict[str, tuple[Literal["==", "!=", ">=", "<"], bool, Literal["==", "!=", ">=", "<"]]] = {
@@ -105,6 +107,8 @@ class Builder:
             whatever the type rule raises for operands that NumPy refuses.
         """
         values = [x if isinstance(x, Value) else self.constant(x) for x in operands]
+        if defn.name == "cast" and attrs["dtype"] in _SINGLE and values[0].type.kind == "py_int":
+            values[0] = self.by_float(values[0])
         signature = defn.infer([v.type for v in values], attrs)
         if signature.operands:
             for i, dtype in enumerate(signature.operands):
@@ -123,10 +127,18 @@ class Builder:
         """`value` in another dtype (as `astype`); constants are converted at once."""
         producer = value.producer
         if producer is not None and producer.name == "constant" and value.type.ndim == 0:
+            number = producer.attrs["value"]
+            if value.type.kind == "py_int" and dtype in _SINGLE:
+                number = float(number)
             with np.errstate(all="ignore"):
-                number = np.asarray(producer.attrs["value"]).astype(dtype)[()]
+                number = np.asarray(number).astype(dtype)[()]
             return self.constant(number.item() if value.type.is_python and dtype in _HELD_BY_PYTHON else number)
         return self.apply(REGISTRY["cast"], value, dtype=dtype)[0]
+
+    def by_float(self, value: Value) -> Value:
+        """Python's int as its float, from which NumPy makes a float32 of it; a size is exact in both."""
+        exact = value.producer is not None and value.producer.name == "dim"
+        return value if exact else self.cast_to(value, np.dtype(np.float64))
 
     def constant(self, value: Any) -> Value:
         """A constant: Python numbers keep their weak kind, NumPy scalars and small arrays their dtype."""

@@ -57,7 +57,9 @@ def reduced_type(
 
     Raises:
         AxisError: an axis is out of range.
+        UnsupportedDTypeError: it is of a dtype that nothing is computed in.
     """
+    require_supported("reduction", (dtypes.native(dtype),))
     for axis in axes:
         if not 0 <= axis < x.ndim:
             raise AxisError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")

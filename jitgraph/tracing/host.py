@@ -57,8 +57,14 @@ REFUSED_MODULES: Final[dict[str, str]] = {
     "numpy.rec": "records",
     "numpy.ctypeslib": "memory of other libraries",
 }
-#: Functions to the argument (its place and name) whose value a result's size follows from.
-SIZED_BY: Final[dict[Any, tuple[int, str]]] = {np.polyfit: (2, "deg")}
+#: Functions to the arguments (place and name) whose values the type of a result follows from.
+TYPED_BY: Final[dict[Any, tuple[tuple[int, str], ...]]] = {
+    np.polyfit: ((2, "deg"),),
+    np.linalg.tensorinv: ((1, "ind"),),
+    np.linalg.tensorsolve: ((2, "axes"),),
+    **dict.fromkeys((np.median, np.nanmedian), ((1, "axis"), (4, "keepdims"))),
+    **dict.fromkeys((np.quantile, np.nanquantile, np.percentile, np.nanpercentile), ((2, "axis"), (6, "keepdims"))),
+}
 
 #: Functions that return real arrays or complex ones, as the data has it.
 DATA_DTYPE: Final[set[Any]] = {np.linalg.eig, np.linalg.eigvals, np.roots, np.poly}
@@ -348,11 +354,11 @@ def call_numpy(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwargs: Any
     """A call of a function of `TABLE`; its result goes to `out` if there is one."""
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
-    at, name = SIZED_BY.get(fn, (len(args), ""))
-    if at < len(args) and type(args[at]) is Tensor:
-        args = (*args[:at], operator.index(args[at]), *args[at + 1 :])
-    elif type(kwargs.get(name)) is Tensor:
-        kwargs[name] = operator.index(kwargs[name])
+    for at, name in TYPED_BY.get(fn, ()):
+        if at < len(args):
+            args = (*args[:at], _known(args[at]), *args[at + 1 :])
+        elif name in kwargs:
+            kwargs[name] = _known(kwargs[name])
     if fn in DATA_DTYPE and mode.can_rerun():
         result = _real_or_complex(mode, fn, args, kwargs)
     else:
@@ -360,6 +366,15 @@ def call_numpy(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwargs: Any
         assert rule is not None
         result = call(mode, fn, rule, args, kwargs, numpy=True)
     return result if out is None else deliver(result, out)
+
+
+def _known(x: Any) -> Any:
+    """Numbers as Python's: their arguments are part of the specialisation."""
+    if isinstance(x, tuple | list):
+        return type(x)([_known(i) for i in x])
+    if type(x) is not Tensor:
+        return x
+    return bool(x) if x.type.dtype.kind == "b" else operator.index(x)
 
 
 def _real_or_complex(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -89,8 +89,8 @@ def _quantile(
 ) -> Any:  # fmt: skip
     a, places = _as_type(a), _as_type(q)
     example: Any = q if isinstance(q, (int, float)) else np.full((1,) * places.ndim, 0.5, places.dtype)
-    if isinstance(q, (int, float)):
-        example = type(q)(0)
+    if isinstance(q, (int, float)) or (isinstance(q, TensorType) and q.is_python):
+        example = q.dtype.type(0).item() if isinstance(q, TensorType) else type(q)(0)  # weak beside the array's dtype
     weighted = {} if weights is None else {"weights": np.ones(1, _as_type(weights).dtype)}
     dtype = function(np.ones(1, a.dtype), example, method=method, **weighted).dtype
     return _lines(dtype, (*places.shape, *_reduced(a, axis, bool(keepdims))))

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 #: Stand-ins have at most this size where an example's is larger (relations of up to 2 between sizes are kept).
 _SMALL = 6
 _CONTENTS = ("matrix", "increasing", "zeros", "ones", "mixed", "large")
-#: What is tried if nothing else does: counts that are not small, and numbers between 0 and 1.
-_MANY = "many"
+#: What is tried if nothing else does: counts that are not small, numbers between 0 and 1, and what is far from singular
+#: as a matrix of whichever axes.
+_MANY, _ROUGH = "many", "rough"
 #: Rounds of contents: all operands alike, then each another one.
 _ROUNDS = (*((k, 0) for k in range(len(_CONTENTS))), (1, 1), (4, 1))
 
@@ -159,11 +160,12 @@ def _learn(
     for _, env in _environments(hints, free) if not seen else ():
         if not _is_possible(operands, env):
             continue
-        given = list(leaves)
-        for k, operand in zip(dynamic, operands, strict=True):
-            given[k] = operand.stand_in(_MANY, env)
-        with contextlib.suppress(Exception):
-            seen.append((env, [_call(fn, tree, given, [given[k] for k in dynamic])]))
+        for content in (_MANY, _ROUGH):
+            given = list(leaves)
+            for k, operand in zip(dynamic, operands, strict=True):
+                given[k] = operand.stand_in(content, env)
+            with contextlib.suppress(Exception):
+                seen.append((env, [_call(fn, tree, given, [given[k] for k in dynamic])]))
     if not seen:
         raise failure or Refused("no sizes of its operands are known that it could be tried with")
     model = seen[0][1][0]
@@ -222,6 +224,8 @@ def _array(t: TensorType, shape: list[int], content: str) -> np.ndarray:
         data = np.ones(shape)
     elif content == _MANY and kind in "fc":  # weights that add up to 1
         data = np.full(shape, 1 / max(shape[-1], 1) if shape else 1.0)
+    elif content == _ROUGH:
+        data = (np.arange(size) ** 2 * 7 % 101).reshape(shape)
     elif content == "increasing":
         data = np.arange(size).reshape(shape)
     elif content == "large":

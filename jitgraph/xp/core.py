@@ -332,6 +332,8 @@ def cast(x: Any, dtype: Any) -> Any:
     t = x.type
     if t.dtype == dtype and not t.is_python:
         return x
+    if t.kind == "py_int" and dtype in (np.float32, np.complex64):  # by way of Python's float
+        return apply(R("cast"), x, dtype=dtype)
     if t.is_python:
         x = as_kind(x, "np_scalar")
         if t.dtype == dtype:

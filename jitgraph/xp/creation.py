@@ -47,6 +47,7 @@ from jitgraph.xp.core import (
 from jitgraph.xp.flat import FlatIter
 from jitgraph.xp.merging import ordered
 from jitgraph.xp.operators import binary, dim_of
+from jitgraph.xp.storable import check_int, check_number, converted
 
 #: Python's numbers, which take the dtype of NumPy's beside them, by kind.
 _WEAK: Final[dict[str, Any]] = {"py_bool": False, "py_int": 0, "py_float": 0.0, "py_complex": 0j}
@@ -91,6 +92,7 @@ def full_of(mode: Mode, value: Any, shape: Shape, dtype: np.dtype, order: str = 
         made = make_full(mode, np.zeros((), dtype)[()], shape, dtype)
         assign(made, value)
         return made
+    check_int(mode, value, dtype)
     if order == "F" and len(shape) > 1 and mode.name == "trace":
         return wrap(mode, mode.apply(R("full"), [lift(mode, value)], {"shape": shape, "dtype": dtype, "order": "F"})[0])
     value = lift(mode, value)
@@ -238,6 +240,9 @@ def array(
     if type(object) is Tensor:
         result = _copied(object, dtype, memory_order(order), bool(copy))
     elif isinstance(object, (list, tuple)) and mode_in(object) is not None:
+        if dtype is not None:
+            dtype = _dtype(dtype, "array")
+            object = converted(mode, object, dtype)
         result = _nested(mode, object)
         if not result.type.layout.is_c:  # stacked arrays keep their order, nested lists have none
             result = apply(R("copy"), result, order="C")
@@ -270,12 +275,22 @@ def fresh(mode: Mode, data: np.ndarray) -> Tensor:
 
 def _copied(x: Tensor, dtype: Any, order: str, copy: bool) -> Tensor:
     if x.type.kind != "array":
+        if dtype is not None:
+            x = _as_element(x, np.dtype(dtype))
         x = array_tensor(x)
         if dtype is None and x._storage.mode.name == "trace":
             return x
     if dtype is not None and np.dtype(dtype) != x.type.dtype:
         return ordered(cast(x, dtype), _kept(order))
     return apply(R("copy"), x, order=memory_order(order, x)) if copy else ordered(x, _kept(order))
+
+
+def _as_element(x: Tensor, dtype: np.dtype) -> Tensor:
+    """A number that an array of `dtype` is made of: Python's have to fit, NumPy's are cast."""
+    mode = x._storage.mode
+    if not check_int(mode, x, dtype) and x.type.is_python:
+        check_number(mode, x, dtype, elements=False)
+    return cast(x, dtype)  # type: ignore[no-any-return]
 
 
 def _kept(order: str) -> str:
@@ -309,7 +324,9 @@ def asarray(
     order = _kept(memory_order(order)) if copy is not True else memory_order(order)
     if type(a) is Tensor and copy is not True:
         if dtype is not None and np.dtype(dtype) != a.type.dtype:
-            return ordered(cast(array_tensor(a), dtype), order)
+            if a.type.kind != "array":
+                return array_tensor(_as_element(a, np.dtype(dtype)))
+            return ordered(cast(a, dtype), order)
         return ordered(array_tensor(a), order)
     if isinstance(a, np.ndarray) and copy is not True:  # of static values: another name of it stays one
         made = np.asarray(a, dtype, order)

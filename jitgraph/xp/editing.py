@@ -24,7 +24,7 @@ from jitgraph.xp.core import (
     size_of,
     tensor,
 )
-from jitgraph.xp.creation import arange, array, ascontiguousarray, asfortranarray, diag, full_of
+from jitgraph.xp.creation import arange, array, asarray, ascontiguousarray, asfortranarray, diag, full_of
 from jitgraph.xp.elementwise import isfinite, multiply, where
 from jitgraph.xp.indexing import getitem
 from jitgraph.xp.joining import concatenate, vstack
@@ -104,10 +104,15 @@ def _number(mode: Any, d: Any) -> Any:
 
 def _inserted(x: Tensor, values: Any, k: int) -> Tensor:
     """The values for one place: their first axis is inserted along axis `k`."""
-    new = cast(tensor(values, x._storage.mode), x.type.dtype)
+    new = _of_dtype(values, x)
     while new.type.ndim < x.type.ndim:
         new = getitem(new, None)
     return moveaxis(new, 0, k)  # type: ignore[no-any-return]
+
+
+def _of_dtype(values: Any, x: Tensor) -> Tensor:
+    """What NumPy makes of values for an array: its numbers have to fit."""
+    return tensor(asarray(values, x.type.dtype), x._storage.mode)
 
 
 def _example(mode: Any, n: Any) -> Any:
@@ -132,7 +137,7 @@ def _insert_many(arr: Any, x: Tensor, obj: Any, values: Any, axis: Any, k: int) 
     if not mode.decide("<=", int(places.max()), x.type.shape[k]):
         size = _example(mode, x.type.shape[k])
         raise errors.IndexingError(f"index {int(places.max())} is out of bounds for axis {k} with size {size}")
-    new = cast(tensor(values, mode), x.type.dtype)
+    new = _of_dtype(values, x)
     while new.type.ndim < x.type.ndim:
         new = getitem(new, None)
     count = new.type.shape[k]

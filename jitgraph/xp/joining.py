@@ -61,6 +61,7 @@ from jitgraph.xp.shape import (
 
 # --- join
 
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 _MUST_MATCH = "all the input array dimensions except for the concatenation axis must match exactly, but "
 
 
@@ -69,7 +70,18 @@ def _joined(arrays: Sequence[Any], axis: Any, out: Any, dtype: Any, casting: str
     tensors = [array_tensor(a, mode) for a in arrays]
     if not tensors:
         raise errors.ShapeError("need at least one array to concatenate")
+    if out is not None and dtype is not None:
+        raise errors.DTypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
+    if casting not in _CASTINGS:
+        raise errors.ShapeError(
+            f"casting must be one of 'no', 'equiv', 'safe', 'same_kind', 'unsafe' (got {casting!r})"
+        )
+    weak = axis is None and any(_is_weak(a) for a in arrays)
     if axis is None:
+        if dtype is None and out is None and weak:
+            from jitgraph.xp.creation import result_type
+
+            dtype = result_type(*[a if _is_weak(a) else t for a, t in zip(arrays, tensors, strict=True)])
         tensors = [ravel(t) for t in tensors]
         axis = 0
     ndim = tensors[0].type.ndim
@@ -79,14 +91,27 @@ def _joined(arrays: Sequence[Any], axis: Any, out: Any, dtype: Any, casting: str
     if isinstance(mode, TraceMode):
         tensors = _aligned(mode, tensors, k, what)
     wanted = dtype if dtype is not None else out.type.dtype if type(out) is Tensor else None
+    if casting != "same_kind" or (wanted is not None and not weak):
+        goal = np.dtype(wanted) if wanted is not None else np.result_type(*[t.type.dtype for t in tensors])
+        own = [t.type.dtype for t in tensors]
+        refused = next((d for d in own if not np.can_cast(d, goal, casting)), None)  # type: ignore[arg-type]
+        if refused is not None:
+            raise errors.DTypeError(
+                f"Cannot cast array data from dtype('{refused}') to dtype('{goal}') according to the rule '{casting}'"
+            )
     if wanted is not None:
         tensors = [cast(t, wanted) for t in tensors]
     result = apply(R("concatenate"), *tensors, axis=k)
     if out is None:
-        return result
+        return result if dtype is None else cast(result, dtype)
     from jitgraph.xp.core import deliver
 
     return deliver(result, out, casting)
+
+
+def _is_weak(x: Any) -> bool:
+    """A Python number, which takes the dtype of NumPy's beside it where arrays are joined flattened."""
+    return x.type.is_python if type(x) is Tensor else type(x) in (int, float, complex)
 
 
 def _aligned(mode: TraceMode, tensors: list[Tensor], axis: int, what: str) -> list[Tensor]:

@@ -9,12 +9,13 @@ import numpy as np
 from jitgraph import errors
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, assign, dim_tensor
-from jitgraph.xp.core import EXPORTS, array_tensor, mode_in, numpy_function, size_of, tensor
+from jitgraph.xp.core import EXPORTS, array_tensor, mode_in, np_kind, numpy_function, size_of, tensor
 from jitgraph.xp.creation import arange, full_of
 from jitgraph.xp.editing import is_fortran, like_source
 from jitgraph.xp.elementwise import clip
 from jitgraph.xp.indexing import getitem
 from jitgraph.xp.selecting import take
+from jitgraph.xp.storable import check_number
 
 minimum, remainder = EXPORTS["minimum"], EXPORTS["remainder"]
 _GATHERED = ("edge", "reflect", "symmetric", "wrap")
@@ -106,7 +107,9 @@ def _surrounded(x: Tensor, widths: list[tuple[Any, Any]], values: list[tuple[Any
         ):
             if isinstance(width, Tensor) or width:
                 around[axis] = part
-                assign(getitem(out, (*around, ...)), tensor(value, mode))
+                number = np_kind(tensor(value, mode))  # NumPy has the values in an array
+                check_number(mode, number, x.type.dtype, elements=False)
+                assign(getitem(out, (*around, ...)), number)
     return out
 
 

@@ -25,7 +25,13 @@ def _function(name: str) -> None:
         kwargs.pop("overwrite_input", None)  # the callee has a copy
         if len(args) > place:
             args = (*args[:place], False, *args[place + 1 :])
-        x = tensor(a, mode_in((a, args, tuple(kwargs.values()))))
+        mode = mode_in((a, args, tuple(kwargs.values())))
+        x = tensor(a, mode)
+        if place == 3:  # traced numbers in a list of places are an array
+            if args and isinstance(args[0], list | tuple):
+                args = (tensor(args[0], mode), *args[1:])
+            elif isinstance(kwargs.get("q"), list | tuple):
+                kwargs["q"] = tensor(kwargs["q"], mode)
         made = without_operator(original, f"np.{name}", (x, *args), kwargs)
         return deliver(made, out, "unsafe", repeats=not name.endswith("median"))
 

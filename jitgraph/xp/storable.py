@@ -27,12 +27,35 @@ def listed(mode: Mode, value: Any, dtype: np.dtype) -> Tensor:
         OverflowError, ValueError, TypeError: NumPy's own.
     """
     if mode_in(value) is not None:
-        for number in _scalars(value):
-            check_number(mode, number, dtype, elements=False)
-        return tensor(_cast(value, dtype), mode)
+        return tensor(converted(mode, value, dtype), mode)
     if dtype.kind not in "biufc" or _has_arrays(value):
         return tensor(value, mode)
     return literal(mode, np.array(value, dtype))
+
+
+def converted(mode: Mode, items: Any, dtype: np.dtype) -> Any:
+    """Nested lists whose numbers are cast to `dtype` one by one: they have to fit.
+
+    Raises:
+        OverflowError, ValueError, TypeError: NumPy's own.
+    """
+    for number in _scalars(items):
+        if not check_int(mode, number, dtype):
+            check_number(mode, number, dtype, elements=False)
+    return _cast(items, dtype)
+
+
+def check_int(mode: Mode, number: Any, dtype: np.dtype) -> bool:
+    """Whether a number is an int of Python's in a trace: then it has to fit `dtype`.
+
+    Raises:
+        OverflowError: it is known, and does not.
+    """
+    if type(number) is not Tensor or number.type.kind != "py_int" or not isinstance(mode, TraceMode):
+        return False
+    if dtype.kind in "iu":
+        mode.check_fits(read(number), dtype)
+    return True
 
 
 def mode_named(mode: Any) -> str:
@@ -135,12 +158,11 @@ def _scalars(value: Any) -> Iterator[Any]:
 
 
 def _cast(value: Any, dtype: np.dtype) -> Any:
-    """A list whose scalars are cast one by one: they need not share a dtype that holds them all."""
     if isinstance(value, list | tuple):
         return [_cast(v, dtype) for v in value]
     if type(value) is Tensor:
-        return cast(value, dtype) if value.type.kind == "np_scalar" else value
-    return value if isinstance(value, np.ndarray) else np.array(value, dtype)[()]
+        return cast(value, dtype)
+    return value.astype(dtype) if isinstance(value, np.ndarray) else np.array(value, dtype)[()]
 
 
 #: An error's class and text in place of the own ones of what refuses a number.
