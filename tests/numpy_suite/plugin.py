@@ -11,10 +11,10 @@ from jitgraph.config import config
 from tests.numpy_suite.instrument import install
 from tests.numpy_suite.probe import Probe
 
-MODULES = ("test_umath", "test_ufunc", "test_indexing", "test_multiarray", "test_numeric")
 PROBE = Probe()
 config.verify = False
-install(MODULES, PROBE)  # pytest imports them by their own names: their folder is no package
+_module = os.environ["NUMPY_SUITE_MODULE"]
+install((_module, _module.rpartition(".")[2]), PROBE)  # a folder that is no package: pytest imports it by its own name
 
 
 def pytest_sessionfinish() -> None:

@@ -1,6 +1,7 @@
 """Each NumPy call of a test a second time, jitted, on copies of its arguments; what differs is recorded, the test goes on.
 
-A call is compared if NumPy's own succeeded and its array arguments are plain arrays of a compiled dtype.
+A call is compared if NumPy's own succeeded and its array arguments are plain arrays of a compiled dtype. With
+`NUMPY_SUITE_WIDE` so are calls of numbers alone, and what NumPy refuses has to raise the same class.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ from tests.numpy_suite.left_out import LEFT_OUT, LEFT_OUT_TESTS, NO_ZERO_SIGN
 
 #: Calls of one line that are compared: loops over thousands of values say nothing new.
 _CALLS_OF_A_LINE = int(os.environ.get("NUMPY_SUITE_CALLS", "250"))
+_WIDE = os.environ.get("NUMPY_SUITE_WIDE") == "1"
 _SECONDS = 20
 _LARGEST = 2_000_000
+#: The most items of containers: each is an argument of its own.
+_ITEMS = 64
 
 
 class Plain(Exception):  # noqa: N818
@@ -53,6 +57,17 @@ class Report:
 
 def _array_ok(x: np.ndarray[Any, Any] | np.generic) -> bool:
     return x.dtype.kind in "biufc" and x.dtype.char not in "gG"
+
+
+def _numbers(x: Any) -> int:
+    """How many numbers there are in arguments."""
+    if isinstance(x, tuple | list):
+        return sum(_numbers(item) for item in x)
+    if isinstance(x, dict):
+        return _numbers(list(x.values()))
+    if isinstance(x, slice):
+        return _numbers((x.start, x.stop, x.step))
+    return int(isinstance(x, int | float | complex | np.generic) and not isinstance(x, bool))
 
 
 def _walk(x: Any, arrays: list[np.ndarray[Any, Any]]) -> None:
@@ -166,29 +181,29 @@ class Probe:
         return functools.partial(self._call, name, f)
 
     def getitem(self, x: Any, key: Any) -> Any:
-        if type(x) is not np.ndarray:
+        if type(x) is not np.ndarray or self.busy:
             return x[key]
         return self._call("ndarray[...]", operator.getitem, x, key)
 
     def setitem(self, value: Any, x: Any, key: Any) -> None:
-        if type(x) is np.ndarray:
+        if type(x) is np.ndarray and not self.busy:
             self._call("ndarray[...] = ", operator.setitem, x, key, value)
         else:
             x[key] = value
 
     def binary(self, name: str, x: Any, y: Any) -> Any:
         f = getattr(operator, name)
-        if type(x) is np.ndarray or type(y) is np.ndarray:
+        if _is_numpy(x) or _is_numpy(y):
             return self._call(f"operator.{name}", f, x, y)
         return f(x, y)
 
     def unary(self, name: str, x: Any) -> Any:
         f = getattr(operator, name)
-        return self._call(f"operator.{name}", f, x) if type(x) is np.ndarray else f(x)
+        return self._call(f"operator.{name}", f, x) if _is_numpy(x) else f(x)
 
     def in_place(self, name: str, x: Any, y: Any) -> Any:
         f = getattr(operator, name)
-        return self._call(f"operator.{name}", f, x, y) if type(x) is np.ndarray else f(x, y)
+        return self._call(f"operator.{name}", f, x, y) if _is_numpy(x) else f(x, y)
 
     def in_place_item(self, name: str, x: Any, key: Any, y: Any) -> None:
         self.setitem(self.in_place(name, self.getitem(x, key), y), x, key)
@@ -201,7 +216,7 @@ class Probe:
         self.busy = True
         try:
             owner = getattr(f, "__self__", None)
-            method = type(owner) is np.ndarray
+            method = _is_numpy(owner)
             given = ((owner, *args) if method else args, kwargs)
             try:
                 arrays = self._arrays(name, given)
@@ -210,7 +225,12 @@ class Probe:
             except Plain as e:
                 self.report.left[str(e)] += 1
                 return f(*args, **kwargs)
-            result = f(*args, **kwargs)
+            try:
+                result = f(*args, **kwargs)
+            except Exception as e:
+                if _WIDE and not isinstance(e, Warning):
+                    self._compare_error(name, f, method, e, given, copied, kept)
+                raise
             self._compare(name, f, method, result, given, copied, kept)
             return result
         finally:
@@ -228,8 +248,11 @@ class Probe:
             raise Plain("one line, many times")
         arrays: list[np.ndarray[Any, Any]] = []
         _walk(given, arrays)
-        if not arrays:
+        numbers = _numbers(given)
+        if not arrays and not (_WIDE and numbers):
             raise Plain("no array")
+        if _WIDE and numbers > _ITEMS:
+            raise Plain("many numbers")
         undefined = given[1].get("where", True) is not True and given[1].get("out") is None
         if undefined and name.removeprefix("np.") in _UFUNCS:
             raise Plain("where= without out=: what is left out is undefined")
@@ -266,6 +289,34 @@ class Probe:
         else:
             self.report.compared[name] += 1
 
+    def _compare_error(
+        self,
+        name: str,
+        f: Any,
+        method: bool,
+        error: Exception,
+        given: Any,
+        copied: Any,
+        kept: list[np.ndarray[Any, Any]],
+    ) -> None:
+        place = _place()
+        said = f"{type(error).__name__}: {str(error)[:100]}"
+        try:
+            found = _limited(lambda: self._jitted(name, f, method)(*copied[0], **copied[1]))
+        except (errors.TraceError, errors.DTypeError) as e:
+            if isinstance(e, type(error)):
+                self.report.compared[name] += 1
+            else:
+                self.report.refused[name, str(e).split("\n", maxsplit=1)[0]].append(f"{place} instead of {said}")
+        except Exception as e:  # noqa: BLE001 - its class is what is asked
+            if isinstance(e, type(error)):
+                self.report.compared[name] += 1
+            else:
+                text = f"raises {type(e).__name__}: {str(e)[:300]} against {said}"
+                self.report.differ.append((name, place, f"{text} for {_shown(kept, given)}"))
+        else:
+            self.report.differ.append((name, place, f"gives {found!r:.60} against {said} for {_shown(kept, given)}"))
+
     def _jitted(self, name: str, f: Any, method: bool) -> Any:
         if method:
             attribute = f.__name__
@@ -275,6 +326,14 @@ class Probe:
         if name not in self.jitted:
             self.jitted[name] = jg.jit(_function_caller(f), numerics="numpy")
         return self.jitted[name]
+
+
+#: Classes of NumPy's numbers.
+_SCALARS = frozenset(np.dtype(c).type for c in "?bBhHiIlLefdFD") if _WIDE else frozenset()
+
+
+def _is_numpy(x: Any) -> bool:
+    return type(x) is np.ndarray or type(x) in _SCALARS
 
 
 def _method_caller(attribute: str) -> Callable[..., Any]:
@@ -303,8 +362,10 @@ def _function_caller(f: Any) -> Callable[..., Any]:
 def _name(f: Any) -> str | None:
     """The name of a NumPy function, or method of an array; None for anything else."""
     owner = getattr(f, "__self__", None)
-    if type(owner) is np.ndarray:
-        return f"ndarray.{f.__name__}"
+    if _is_numpy(owner):
+        return f"{'ndarray' if isinstance(owner, np.ndarray) else 'generic'}.{f.__name__}"
+    if isinstance(f, type):
+        return f"np.{f.__name__}" if f in _SCALARS else None
     if isinstance(f, np.ufunc):
         return f"np.{f.__name__}" if getattr(np, f.__name__, None) is f else None
     if isinstance(owner, np.ufunc):
@@ -315,7 +376,11 @@ def _name(f: Any) -> str | None:
 
 def _public() -> dict[int, tuple[str, Any]]:
     found: dict[int, tuple[str, Any]] = {}
-    for space, prefix in ((np.fft, "np.fft."), (np.linalg, "np.linalg."), (np, "np.")):
+    bases = ("polynomial", "chebyshev", "hermite", "hermite_e", "laguerre", "legendre", "polyutils")
+    spaces = ("emath", "lib.stride_tricks", "fft", "linalg", *(f"polynomial.{base}" for base in bases))
+    for path in (*spaces, ""):
+        space = operator.attrgetter(path)(np) if path else np
+        prefix = f"np.{path}." if path else "np."
         for name in dir(space):
             f = getattr(space, name, None) if not name.startswith("_") else None
             if (
