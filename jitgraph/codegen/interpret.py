@@ -169,6 +169,8 @@ class _Run:
         #: Results of host calls that asked for sizes first, by site.
         self.waiting: dict[int, Any] = {}
         self.scalar = NumpyScalar()
+        #: The program's constants as scalars, by `id`.
+        self.constants: dict[int, Any] = {}
 
     def boxed(self, x: Operand | Pair) -> Any:
         """A scalar, a complex one as a whole."""
@@ -186,15 +188,22 @@ class _Run:
             self.values[part.name] = part.dtype.type(number)
 
     def operand(self, x: Operand) -> Any:
-        return self.values[x.name] if isinstance(x, Var) else np.asarray(x.value).astype(x.dtype)[()]
+        if isinstance(x, Var):
+            return self.values[x.name]
+        number = self.constants.get(id(x))
+        if number is None:
+            number = self.constants[id(x)] = np.asarray(x.value).astype(x.dtype)[()]
+        return number
 
     def dim(self, d: DimLike) -> int:
-        return evaluate(d, self.symbols)
+        return d if type(d) is int else evaluate(d, self.symbols)
 
     def element(self, b: Buffer, index: tuple[DimLike, ...]) -> np.ndarray:
         """The element, as an array of one that shares its memory."""
-        memory, size = self.buffers[b.name], b.dtype.itemsize
-        at = memory.origin + sum(self.dim(i) * self.dim(s) for i, s in zip(index, b.strides, strict=True))
+        memory, size, dim = self.buffers[b.name], b.dtype.itemsize, self.dim
+        at = memory.origin
+        for i, s in zip(index, b.strides, strict=True):
+            at += dim(i) * dim(s)
         if not 0 <= at <= memory.data.size - size:
             where = [self.dim(i) for i in index]
             raise InternalError(f"{b.name}{where} lies {at} bytes into a memory of {memory.data.size} bytes")
@@ -203,102 +212,106 @@ class _Run:
 
     def body(self, body: Sequence[Stmt]) -> None:
         for s in body:
-            self.statement(s)
-            for b, size in self.deaths.get(id(s), ()):
-                memory = self.buffers[b.name]
-                memory.data[memory.origin : memory.origin + self.dim(size)] = 0xFF
+            run = _STATEMENTS.get(type(s))
+            if run is None:
+                raise InternalError(f"{type(s).__name__} is no statement")
+            run(self, s)
+            if self.deaths:
+                for b, size in self.deaths.get(id(s), ()):
+                    memory = self.buffers[b.name]
+                    memory.data[memory.origin : memory.origin + self.dim(size)] = 0xFF
 
-    def statement(self, s: Stmt) -> None:
-        values, symbols = self.values, self.symbols
-        if isinstance(s, Let):
-            values[s.var.name] = self.let(s)
-        elif isinstance(s, DimValue):
-            values[s.var.name] = np.int64(self.dim(s.dim))
-        elif isinstance(s, Bind):
-            symbols[s.symbol] = int(self.operand(s.value))
-        elif isinstance(s, Load):
-            element = self.element(s.buffer, s.index)
-            if s.imag is None:
-                values[s.var.name] = element[0]
-            else:
-                number = element[0]
-                values[s.var.name], values[s.imag.name] = number.real, number.imag
-        elif isinstance(s, Store):
-            element = self.element(s.buffer, s.index)
-            if s.imag is None:
-                element[0] = self.operand(s.value)
-            else:
-                element.real, element.imag = self.operand(s.value), self.operand(s.imag)
-        elif isinstance(s, For):
-            inits = [self.operand(c.init) for c in s.carried]
-            for c, value in zip(s.carried, inits, strict=True):
-                values[c.inner.name] = value
-            for i in range(self.dim(s.lower), self.dim(s.upper), self.dim(s.step)):
-                symbols[s.symbol] = i
-                self.body(s.body)
-                going = s.going is None or self.operand(s.going)
-                self.advance(s)
-                if not going:
-                    break
-            for c in s.carried:
-                values[c.result.name] = values[c.inner.name]
-        elif isinstance(s, While):
-            inits = [self.operand(c.init) for c in s.carried]
-            for c, value in zip(s.carried, inits, strict=True):
-                values[c.inner.name] = value
-            while True:
-                self.body(s.test)
-                if not self.operand(s.condition):
-                    break
-                self.body(s.body)
-                self.advance(s)
-            for c in s.carried:
-                values[c.result.name] = values[c.inner.name]
-        elif isinstance(s, If):
-            taken = bool(self.operand(s.condition))
-            self.body(s.then if taken else s.otherwise)
-            merged = [self.operand(m.then if taken else m.otherwise) for m in s.merges]
-            for m, value in zip(s.merges, merged, strict=True):
-                values[m.result.name] = value
-        elif isinstance(s, Reduce):
-            self.reduce(s)
-        elif isinstance(s, Check):
-            if not self.operand(s.condition):
-                raise CheckFailed(s.site, tuple(self.operand(x) for x in s.values))
-        elif isinstance(s, Alloc):
-            self.alloc(s)
-        elif isinstance(s, Free):
-            del self.buffers[s.buffer.name]
-        elif isinstance(s, Swap):
-            a, b = self.buffers[s.a.name], self.buffers[s.b.name]
-            self.buffers[s.a.name], self.buffers[s.b.name] = b, a
-        elif isinstance(s, CallKernel):
-            self.call(s)
-        elif isinstance(s, Library):
-            self.call_library(s)
-        elif isinstance(s, Host):
-            self.host(s)
-        elif isinstance(s, SetResult):
-            self.results[s.slot] = self.box(s)
+    def dim_value(self, s: DimValue) -> None:
+        self.values[s.var.name] = np.int64(self.dim(s.dim))
+
+    def bind(self, s: Bind) -> None:
+        self.symbols[s.symbol] = int(self.operand(s.value))
+
+    def load(self, s: Load) -> None:
+        number = self.element(s.buffer, s.index)[0]
+        if s.imag is None:
+            self.values[s.var.name] = number
         else:
-            raise InternalError(f"{type(s).__name__} is no statement")
+            self.values[s.var.name], self.values[s.imag.name] = number.real, number.imag
+
+    def store(self, s: Store) -> None:
+        element = self.element(s.buffer, s.index)
+        if s.imag is None:
+            element[0] = self.operand(s.value)
+        else:
+            element.real, element.imag = self.operand(s.value), self.operand(s.imag)
+
+    def counted(self, s: For) -> None:
+        self.enter(s)
+        for i in range(self.dim(s.lower), self.dim(s.upper), self.dim(s.step)):
+            self.symbols[s.symbol] = i
+            self.body(s.body)
+            going = s.going is None or self.operand(s.going)
+            self.advance(s)
+            if not going:
+                break
+        self.leave(s)
+
+    def tested(self, s: While) -> None:
+        self.enter(s)
+        while True:
+            self.body(s.test)
+            if not self.operand(s.condition):
+                break
+            self.body(s.body)
+            self.advance(s)
+        self.leave(s)
+
+    def branch(self, s: If) -> None:
+        taken = bool(self.operand(s.condition))
+        self.body(s.then if taken else s.otherwise)
+        merged = [self.operand(m.then if taken else m.otherwise) for m in s.merges]
+        for m, value in zip(s.merges, merged, strict=True):
+            self.values[m.result.name] = value
+
+    def check(self, s: Check) -> None:
+        if not self.operand(s.condition):
+            raise CheckFailed(s.site, tuple(self.operand(x) for x in s.values))
+
+    def free(self, s: Free) -> None:
+        del self.buffers[s.buffer.name]
+
+    def swap(self, s: Swap) -> None:
+        a, b = self.buffers[s.a.name], self.buffers[s.b.name]
+        self.buffers[s.a.name], self.buffers[s.b.name] = b, a
+
+    def set_result(self, s: SetResult) -> None:
+        self.results[s.slot] = self.box(s)
+
+    def compute(self, s: Let) -> None:
+        self.values[s.var.name] = self.let(s)
 
     def let(self, s: Let) -> Any:
         args = [self.operand(x) for x in s.args]
         if s.op in ("cast", "bitcast"):
             return getattr(self.scalar, s.op)(args[0], s.var.dtype)
         if s.op in ("cmp", "call"):
-            return np.asarray(getattr(self.scalar, s.op)(s.attr, *args)).astype(s.var.dtype)[()]
+            made = getattr(self.scalar, s.op)(s.attr, *args)
+            return made if type(made) is s.var.dtype.type else np.asarray(made).astype(s.var.dtype)[()]
         if s.op.endswith("_overflows"):
             exact = {"add": int.__add__, "sub": int.__sub__, "mul": int.__mul__}[s.op[:3]](int(args[0]), int(args[1]))
             info = np.iinfo(s.args[0].dtype)
             return np.bool_(not info.min <= exact <= info.max)
         return getattr(self.scalar, s.op)(*args)
 
+    def enter(self, s: For | While) -> None:
+        inits = [self.operand(c.init) for c in s.carried]
+        for c, value in zip(s.carried, inits, strict=True):
+            self.values[c.inner.name] = value
+
     def advance(self, s: For | While) -> None:
         nexts = [self.operand(c.next) for c in s.carried]
         for c, value in zip(s.carried, nexts, strict=True):
             self.values[c.inner.name] = value
+
+    def leave(self, s: For | While) -> None:
+        for c in s.carried:
+            self.values[c.result.name] = self.values[c.inner.name]
 
     def reduce(self, s: Reduce) -> None:
         elements: list[list[Any]] = [[] for _ in s.parts]
@@ -352,6 +365,7 @@ class _Run:
     def call_on(self, s: CallKernel, symbols: list[int]) -> None:
         k = next(k for k in self.p.kernels if k.name == s.name)
         inner = _Run(self.p, self.interface, self.results, self.arena, self.hosts, self.library)
+        inner.constants = self.constants
         inner.buffers.update({b.name: self.buffers[a.name] for b, a in zip(k.buffers, s.buffers, strict=True)})
         inner.symbols.update(zip(k.symbols, symbols, strict=True))
         inner.values.update({v.name: self.operand(x) for v, x in zip(k.scalars, s.scalars, strict=True)})
@@ -415,6 +429,27 @@ class _Run:
         if kind == "np_scalar" or (kind == "maybe_np_float" and s.is_numpy is not None and self.operand(s.is_numpy)):
             return value
         return value.item()
+
+
+_STATEMENTS: dict[type, Callable[[_Run, Any], None]] = {
+    Alloc: _Run.alloc,
+    Bind: _Run.bind,
+    CallKernel: _Run.call,
+    Check: _Run.check,
+    DimValue: _Run.dim_value,
+    For: _Run.counted,
+    Free: _Run.free,
+    Host: _Run.host,
+    If: _Run.branch,
+    Let: _Run.compute,
+    Library: _Run.call_library,
+    Load: _Run.load,
+    Reduce: _Run.reduce,
+    SetResult: _Run.set_result,
+    Store: _Run.store,
+    Swap: _Run.swap,
+    While: _Run.tested,
+}
 
 
 # --- reductions -----------------------------------------------------------------------------------------------------

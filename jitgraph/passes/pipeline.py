@@ -117,19 +117,21 @@ def run_pipeline(
     """Run passes in order; True if one changed the graph.
 
     Args:
-        verify: check all invariants after each pass.
+        verify: check all invariants after each pass that changed the graph, and behind the last one.
         observer: told after each pass (for dumps and timings); counting ops costs a walk, so only then.
 
     Raises:
         VerifyError: a pass broke an invariant; the message names it.
     """
     changed = False
+    passes = tuple(passes)
     for number, p in enumerate(passes):
         before = count_ops(graph) if observer is not None else 0
         start = time.perf_counter_ns()
-        changed |= p.run(graph)
+        changed_now = p.run(graph)
+        changed |= changed_now
         elapsed_ms = (time.perf_counter_ns() - start) / 1e6
-        if verify:
+        if verify and (changed_now or number == len(passes) - 1):
             try:
                 verify_graph(graph)
             except VerifyError as e:

@@ -392,8 +392,9 @@ class Executable:
         raw = list(frame.context[at : at + 4])
         frame.pending = None
         if status == Status.PYTHON_ERROR and pending is not None:
-            of_call = isinstance(pending, Exception) and not isinstance(pending, Deoptimise) and site >= 0
-            return _with_line(pending, self.sites[site]) if of_call else pending
+            if isinstance(pending, Exception) and not isinstance(pending, Deoptimise) and site >= 0:
+                return _with_line(pending, self.sites[site])
+            return pending
         if status == Status.DEOPTIMISE:
             return Deoptimise(self.sites[site].message, site)
         if status == Status.INTERRUPTED:

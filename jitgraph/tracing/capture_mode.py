@@ -294,6 +294,15 @@ class CaptureMode(TraceMode):
             for w in (*self._watched, *self._returned)
         )
 
+    def perhaps(self, storage: Storage) -> set[Storage]:
+        """The storages whose memory `storage` is on some path, itself among them."""
+        found, waiting = {storage}, [storage]
+        while waiting:
+            new = self.watched_with(waiting.pop()) - found
+            found |= new
+            waiting += new
+        return found
+
     def watched_with(self, storage: Storage) -> set[Storage]:
         """What a storage may share memory with."""
         return {s for w in (*self._watched, *self._returned) if w.storage is storage for s in w.sources}

@@ -93,7 +93,9 @@ class Merge:
         self._made: dict[Any, Storage] = {}
         #: What is made of each new storage of a side: a merged storage, the view that it stands for, whether it is
         #: only part of what the function returns.
-        self._merged: dict[tuple[int, int], list[tuple[Storage, tuple[Any, ...], bool]]] = {}
+        self._merged: tuple[dict[Storage, list[tuple[Storage, tuple[Any, ...], bool]]], ...] = ({}, {})
+        #: What arrays of the regions may be, by branches in them.
+        self._perhaps: dict[Storage, set[Storage]] = {}
         self._halves: dict[Any, int] = {}
         self._kept: list[Any] = []
         #: What makes the arrays merged of two objects.
@@ -492,12 +494,12 @@ class Merge:
         """
         if self.is_outer(x._storage):
             return None
-        twins = self._merged.setdefault((side, id(x._storage)), [])
-        self._kept.append(x._storage)
+        twins = self._merged[side].setdefault(x._storage, [])
         known = any(storage is made and late >= is_late for storage, _, is_late in twins)
         others = [twin for twin in twins if twin[0] is not made]
         if not known:
-            for storage, _, is_late in others:
+            perhaps = [t for s, ts in self._merged[side].items() if self._may_be_one(s, x._storage) for t in ts]
+            for storage, _, is_late in (*others, *perhaps):
                 self.mode.watch(made, [storage], self.settle, late=late or is_late)
             twins.append((made, x._steps, late))
         for storage, steps, _ in others:
@@ -505,6 +507,16 @@ class Merge:
             if rest is not None and not is_bound_in(rest, self._inner):
                 return make(storage, rest)
         return None
+
+    def _may_be_one(self, a: Storage, b: Storage) -> bool:
+        """Whether branches within the regions make one of two arrays what the other one is, on some path."""
+        if a is b:
+            return False
+        for storage in (a, b):
+            if storage not in self._perhaps:
+                reached = self.mode.perhaps(storage)
+                self._perhaps[storage] = {s for s in reached if s is storage or not self.is_outer(s)}
+        return not self._perhaps[a].isdisjoint(self._perhaps[b])
 
     def _origins(self, *sides: Any) -> tuple[Origins, list[int]]:
         """What the merged array may be, and the results that say what it is; none where the predicate does."""

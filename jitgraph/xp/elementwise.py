@@ -245,7 +245,10 @@ def _apply_record(record: str, values: Sequence[Any], where_: Any = True) -> Any
 
 
 def _strong(values: list[Any]) -> list[Any]:
-    """The operands of a ufunc: Python numbers alone are NumPy's, as in `np.add(True, True)`."""
+    """The operands of a ufunc: Python numbers alone are NumPy's, as in `np.add(True, True)`.
+
+    Ints beyond 64 bits stay weak: NumPy compares them as they are, makes floats of them beside floats, refuses others.
+    """
     for x in values:
         if not (x.type.is_python if type(x) is Tensor else type(x) in (bool, int, float)):
             return values

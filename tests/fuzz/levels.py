@@ -17,11 +17,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import jitgraph as jg
-from jitgraph import errors
+from jitgraph import compiler, errors
 from jitgraph.codegen.interface import interface_of
 from jitgraph.codegen.interpret import CheckFailed, run_program
 from jitgraph.codegen.loops import Program
@@ -118,13 +119,25 @@ def limited_work(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, handler)
 
 
-class Levels:
-    """The interpreted levels of one specialisation; stages are made once."""
+@contextmanager
+def kept_stages() -> Iterator[dict[int, Stages]]:
+    """The stages of the graphs compiled meanwhile, by `id` of the graph, so that none is made twice."""
+    made: dict[int, Stages] = {}
 
-    def __init__(self, specialisation: Specialisation) -> None:
+    def keep(graph: Graph, *rest: Any) -> Stages:
+        return made.setdefault(id(graph), Stages(graph, *rest))
+
+    with mock.patch.object(compiler, "Stages", keep):
+        yield made
+
+
+class Levels:
+    """The interpreted levels of one specialisation; `stages` are those its machine code was made by."""
+
+    def __init__(self, specialisation: Specialisation, stages: Stages | None) -> None:
         self.specialisation = specialisation
         self.graph = specialisation.graph
-        self.stages = Stages(self.graph)
+        self.stages = stages or Stages(self.graph)
         self.hosts = {k: s.call for k, s in enumerate(self.graph.sites) if s.call is not None}
         end = self.graph.body.terminator
         self.mutates: tuple[int, ...] = end.attrs.get("mutates", ())
@@ -146,7 +159,7 @@ class Levels:
 
     def loops(self, args: list[Any]) -> list[Any]:
         if self.plain is None:
-            self.plain = lower(self.stages.final().clone())
+            self.plain = lower(self.stages.final())
         return self.of_loops(self.plain, args)
 
     @functools.cached_property
@@ -212,7 +225,11 @@ def check(program: Fuzzed, counts: Counts | None = None, interpreted: Sequence[s
     Raises:
         Unsupported: it cannot be captured.
     """
-    counts = Counts() if counts is None else counts
+    with kept_stages() as stages:
+        return _check(program, Counts() if counts is None else counts, interpreted, stages)
+
+
+def _check(program: Fuzzed, counts: Counts, interpreted: Sequence[str], stages: dict[int, Stages]) -> Difference | None:
     fn = program.function()
     jitted = jg.jit(fn, numerics="numpy")
     free_zero = any(name in program.source for name in _FREE_ZERO)
@@ -238,7 +255,7 @@ def check(program: Fuzzed, counts: Counts | None = None, interpreted: Sequence[s
             if what:
                 return Difference(program, call, _shown(what, expected, found), "capture")
             continue
-        levels = known.setdefault(id(served), Levels(served))
+        levels = known.setdefault(id(served), Levels(served, stages.get(id(served.graph))))
         for level in interpreted:
             if level == "schedule" and levels.unchanged:
                 counts.levels[level] += 1

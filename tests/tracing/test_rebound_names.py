@@ -252,3 +252,72 @@ DATA = [[1.0, -1.0, 1.0], [0.0, 0.0, 0.0, 2.0], [1.0, 1.0, 4.0], [-1.0, 2.0, 0.0
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_as_numpy(f: Callable[..., Any]) -> None:
     check_calls(f, [[np.arange(len(numbers)) - 1.0, np.array(numbers)] for numbers in DATA], refused=f in REFUSED)
+
+
+# --- names that an inner branch makes one array, merged by the branch around it
+
+
+def _written_behind(x):
+    v = x * 1
+    w = x * 2
+    if x[0] > 0:
+        v = x + 1
+        if x[1] > 0:
+            w = v
+    v += 10
+    return w
+
+
+def _a_third_name_in_between(x):
+    v = x * 1
+    w = x * 2
+    u = x
+    if x[0] > 0:
+        v = x + 1
+        if x[1] > 0:
+            w = v[::-1]
+        if x[2] > 0:
+            u = w
+    v += 10
+    return u, w
+
+
+def _by_two_branches(x):
+    v = x * 1
+    w = x * 2
+    if x[0] > 0:
+        u = x + 1
+        if x[1] > 0:
+            w = u
+        if x[2] > 0:
+            v = u
+    v += 10
+    return v, w
+
+
+def _returned(x):
+    v = x * 1
+    w = x * 2
+    if x[0] > 0:
+        u = x + 1
+        if x[1] > 0:
+            w = u
+        if x[2] > 0:
+            v = u
+    return v, w
+
+
+def _in_turns(x):
+    for i in range(len(x)):
+        if x[0] > 0:
+            v = x + i
+            if x[i] > 0:
+                w = v
+    return v, w
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("fn", [_written_behind, _a_third_name_in_between, _by_two_branches, _returned, _in_turns])
+def test_an_inner_branch_makes_two_names_one_array(fn):
+    signs = ((1, 1, 1), (1, -1, -1), (-1, -1, -1), (1, -1, 1), (1, 1, -1))
+    check_calls(fn, [(np.array(s) * np.array([1.0, 2.0, 3.0]),) for s in signs])
