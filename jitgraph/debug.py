@@ -1,8 +1,7 @@
 """Looking at values while compiled code runs: `jg.debug.print`, `tap`, `breakpoint`; in plain Python they do the same.
 
 Inside `jit` they are calls back into Python that take place at each run, in the order of the program, in loops and
-branches too. So does Python's own `print`; `jg.debug.print` takes a template, in place of the text that an f-string
-would make of values that only the run knows.
+branches too. (Python's own `print` runs once, while the function is traced, and shows types.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls that must take place at each run: random generators, clocks, warnings, logging, printing.
+"""Calls that must take place at each run: random generators, clocks, warnings, logging.
 
 Each becomes a host call that keeps its place in the program and works on the live object: a generator that is an
 argument, a global, an attribute, or that the function itself makes. Draws come from the same stream as in plain Python;
@@ -20,14 +20,12 @@ from typing import Any, Final
 import numpy as np
 
 from jitgraph.ir.types import python_type
-from jitgraph.pytree import TreeDef, flatten, register_leaf
+from jitgraph.pytree import flatten, register_leaf
 from jitgraph.tensor import Tensor, assign
 from jitgraph.tracing import host, running
 from jitgraph.tracing.hidden import Fixed, Place
-from jitgraph.tracing.kinds import tag_of
 from jitgraph.tracing.leaves import generators
 from jitgraph.tracing.probe import Refused, learn, refuse
-from jitgraph.tracing.texts import is_marked
 
 
 class Slot(Place):
@@ -321,36 +319,6 @@ def _effect(fn: Callable[..., Any]) -> Callable[..., Any]:
     return standin
 
 
-# --- printing
-
-
-#: What has one text whenever it is shown, and the containers that show nothing but their items.
-_SHOWN: Final = (str, bytes, int, float, complex, np.generic, np.dtype, np.ndarray, type(None), type(...))
-_SHOWING: Final = (list, tuple, dict, type(None))
-
-
-def _print(tracer: Any, *args: Any, **kwargs: Any) -> None:
-    """`print` with the run's values; what only the live object can show is left to Python."""
-    leaves, tree = flatten((args, kwargs))
-    if kwargs.get("file") is not None or not _shows_items(tree) or not all(_is_shown(tracer, x) for x in leaves):
-        tracer.mode.leave("print shows an object, or into a file of its own", "print numbers, arrays and texts.")
-    emit(tracer, _printed, lambda *a, **k: None, args, kwargs)
-
-
-def _printed(*args: Any, **kwargs: Any) -> None:
-    print(*args, **kwargs)  # noqa: T201  # the user's
-
-
-def _is_shown(tracer: Any, x: Any) -> bool:
-    if type(x) is Tensor:
-        return x.is_traced and not tracer.mode.tensors and tag_of(tracer.mode, x) is None
-    return isinstance(x, _SHOWN) and not is_marked(x)
-
-
-def _shows_items(tree: TreeDef) -> bool:
-    return tree.kind in (None, *_SHOWING) and all(map(_shows_items, tree.children))
-
-
 _LEVELS: Final = ("debug", "info", "warning", "error", "critical", "exception", "log")
 _MAKERS: Final = "default_rng Generator RandomState PCG64 PCG64DXSM MT19937 Philox SFC64 SeedSequence"
 
@@ -369,7 +337,6 @@ BODIES: dict[Any, Callable[..., Any]] = {
        for f in (getattr(time, n), getattr(time, f"{n}_ns"))},
     time.sleep: _effect(time.sleep),
     warnings.warn: _warn,
-    print: _print,
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +24,17 @@ class OwnStandin:
 
     def __init__(self, body: Callable[..., Any]) -> None:
         self.body = body
+
+
+def _print(tracer: Tracer, *args: Any, **kwargs: Any) -> None:
+    """Prints at once, traced values by their types, and warns that calls of the compiled code will not."""
+    warnings.warn(
+        "print() inside a jitted function runs once, while it is traced; jg.debug.print prints at each run",
+        UserWarning,
+        stacklevel=3,
+    )
+    shown = [f"<traced {x.type}>" if type(x) is Tensor and x.is_traced else x for x in args]
+    print(*shown, **kwargs)  # noqa: T201  # the user's print
 
 
 _SENTINEL = object()
@@ -107,6 +119,7 @@ def table() -> dict[int, Any]:
             setattr: _setattr,
             type: _type,
             vars: _vars,
+            print: _print,
         }
         bodies = iteration.BODIES | ordering.BODIES | effects.BODIES
         bodies |= floating.BODIES | own

@@ -7,7 +7,6 @@ PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions to
 
 import contextlib
 import datetime
-import io
 import logging
 import os
 import random
@@ -161,43 +160,6 @@ def stores_in_front_of_an_error_that_is_certain(jit):
     for x in (X, Y):
         yield attempt(f, x), COUNT
         yield attempt(g, x), calls
-
-
-@stories.add
-def print_shows_the_values_of_each_run(jit):
-    @jit
-    def f(x, n, a):
-        print("x", x, n, a, [x[0], a], {"k": (x.sum(), None)}, x.shape, np.float32(a), sep="|")
-        for i in range(n):
-            if x[i] > 2.0:
-                print(i, x[i], end=";")
-        print()
-        return x * a
-
-    for x, n, a in ((X, 3, 0.5), (Y, 3, 2.0), (np.arange(20.0), 15, 1.5)):
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            result = f(x, n, a)
-        yield result, out.getvalue()
-
-
-@stories.add
-def print_of_objects_and_into_files(jit):
-    class Named:
-        def __str__(self):
-            return "named"
-
-    @jit
-    def f(x, file):
-        print(Named(), {1})
-        print(x[0], file=file)
-        return x + 1.0
-
-    for x in (X, Y):
-        out, file = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out):
-            result = f(x, file)
-        yield result, out.getvalue(), file.getvalue()
 
 
 @stories.add
@@ -1163,6 +1125,27 @@ def the_type_of_an_attribute_changes(jit):
 def static_arguments(jit):
     f = jit(lambda x, mode, n: x * n if mode == "mul" else x + n)
     yield f(X, "mul", 2), f(X, "add", 2), f(X, "mul", 3), f(X, mode="add", n=2.5)
+
+
+def _print_lines(capsys_text):
+    return [line for line in capsys_text.splitlines() if line]
+
+
+def test_print_shows_types_and_warns(capsys):
+    @jg.jit
+    def f(x):
+        print("x is", x)
+        return x * 2
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        f(X)
+        f(X)
+    printed = capsys.readouterr().out
+    assert printed.startswith("x is")
+    assert "f64[n]" in printed
+    assert [w.category for w in caught] == [UserWarning]
+    assert "traced" in str(caught[0].message)
 
 
 assert sys  # kept for programs that patch modules

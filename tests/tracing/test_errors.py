@@ -118,6 +118,16 @@ def test_python_needs_data():
     assert "text of a traced" in text
 
 
+def test_print_prints_the_type_and_warns(capsys):
+    def f(x):
+        print("x is", x)
+        return x + 1
+
+    with pytest.warns(UserWarning, match="runs once, while it is traced"):
+        Jit(f)(V)
+    assert capsys.readouterr().out == "x is <traced f64[n]>\n"
+
+
 def test_an_error_of_the_function_itself():
     def f(x, mode):
         raise LookupError(mode)
