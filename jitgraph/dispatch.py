@@ -306,6 +306,7 @@ class Dispatcher:
             found.made.times_ms = {"recall": 1e3 * (time.perf_counter() - start)}
             self.cache.disk_hits += 1
             return found.made
+        error: Exception | None = None
         try:
             start = time.perf_counter()
             captured = self.trace(args, kwargs, path)
@@ -321,11 +322,11 @@ class Dispatcher:
                 self._told.add(place)
                 _warn(f"{self.name} runs in plain Python: {text}")
             return Plain(text, path)
-        except Exception as e:
-            if hasattr(e, "__jitgraph_effects__"):
-                del e.__jitgraph_effects__
-                self._run_into(e, args, kwargs)
-            raise
+        except Exception as e:  # noqa: BLE001  # raised below
+            error = e
+        if error is not None:  # outside of the handler, so that what is raised here has no context of ours
+            self._run_into(error, args, kwargs)
+            raise error
         if made.compiled.source == "compiled":
             self.cache.compiles += 1
         elif made.compiled.source == "disk":
@@ -336,14 +337,19 @@ class Dispatcher:
     def _run_into(self, error: Exception, args: Args, kwargs: Kwargs) -> None:
         """What the function does before an error that the trace found: its writes stay, an earlier error counts.
 
+        An error of the user's own, which may hold what was traced, is raised by the function itself.
+
         Raises:
-            what the function raises, if it is something else than `error`.
+            what the function raises, unless that is an error of ours that says it better.
         """
+        ours = isinstance(error, errors.JitgraphError)
+        if not vars(error).pop("__jitgraph_effects__", not ours):
+            return
         try:
             self.fn(*args, **kwargs)
         except Exception as own:
             known = next(c for c in type(own).__mro__ if c.__module__ in ("builtins", "numpy.exceptions"))
-            if not isinstance(error, known):
+            if not ours or not isinstance(error, known):
                 raise
 
     def trace(self, args: Args, kwargs: Kwargs, path: tuple[bool, ...] = ()) -> Trace:

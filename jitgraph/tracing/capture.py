@@ -289,7 +289,6 @@ class _Capture:
                 with use_mode(mode):
                     return self._raising(error)
             if not isinstance(error, errors.JitgraphError):
-                self._note_effects(error)
                 raise
             located = _at_user_line(error).with_traceback(error.__traceback__)
             self._note_effects(located)

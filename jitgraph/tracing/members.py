@@ -137,7 +137,7 @@ class Members:
             value = self.outside.class_overlay(owner if isinstance(owner, type) else kind, name)
         if value is MISSING:
             value = self._attribute(owner, kind, name, found)
-            own = kind not in (FunctionType, type) and name in getattr(owner, "__dict__", ())
+            own = kind is not FunctionType and not isinstance(owner, type) and name in getattr(owner, "__dict__", ())
             if not own and type(value) in (MethodType, FunctionType, *WRAPPERS):
                 return value
             if isinstance(owner, type) and (name.startswith("__") or is_opaque_module(owner.__module__)):

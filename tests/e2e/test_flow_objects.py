@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: the functions are compiled from their source, assertions to
 
 # ruff: noqa: B007, TRY301
 
+import abc
 import collections
 import contextlib
 import dataclasses
@@ -448,6 +449,61 @@ def steps_by_a_number(x, m):
 @cases.add((X,), (X[::-1].copy(),), reruns=(0, 1))
 def texts_by_a_number(x):
     return ["a", "b", "c", "d", "e"][x.argmax()]
+
+
+class Shape(abc.ABC):
+    made = 0
+    factor = 2.0
+
+    def __init__(self, k):
+        self.k = k
+
+    @classmethod
+    def make(cls, k):
+        cls.made += 1
+        return cls(k * cls.factor)
+
+    @abc.abstractmethod
+    def area(self): ...
+
+
+class Square(Shape):
+    def area(self):
+        return self.k**2
+
+
+class Disc(Shape):
+    factor = 3.0
+
+    def area(self):
+        return self.k * 3
+
+
+class Sized(type):
+    @property
+    def size(cls):
+        return 7
+
+    def times(cls, k):
+        return cls(k * 2)
+
+
+class Unit(metaclass=Sized):
+    def __init__(self, k):
+        self.k = k
+
+    @classmethod
+    def make(cls, k):
+        return cls(k)
+
+
+@cases.add((X,), (X[::-1].copy(),))
+def classes_with_a_metaclass(x):
+    shapes = [Square.make(x[0]), Disc.make(x[1])]
+    total = 0.0
+    for s in shapes:
+        total = total + s.area()
+    return total, isinstance(shapes[0], Shape), x + Unit.size + Unit.times(2.0).k + Unit.make(3.0).k
 
 
 test_objects = cases.tests()

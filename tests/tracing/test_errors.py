@@ -383,3 +383,37 @@ def test_a_name_that_is_unbound_is_read_before_what_is_added_to_it():
     for x in (np.zeros(0), np.ones(2)):
         with pytest.raises(UnboundLocalError, match="'v'"):
             jitted(x, np.ones(1))
+
+
+class MeasuredError(ValueError):
+    pass
+
+
+@pytest.mark.parametrize("k", [2, -2.5])
+def test_errors_that_are_certain_hold_what_python_puts_in_them(k):
+    def plain(x, k):
+        raise MeasuredError(x[1], k)
+
+    def not_handled(x, k):
+        try:
+            raise RuntimeError("no") from MeasuredError(x[1], k)
+        except KeyError:
+            return x
+
+    def behind_a_write(x, k):
+        x[0] = k
+        raise MeasuredError(x[0] + 1.0, k)
+
+    for fn in (plain, not_handled, behind_a_write):
+        for _ in range(2):
+            x, y = V.copy(), V.copy()
+            with pytest.raises((MeasuredError, RuntimeError)) as found:
+                jg.jit(fn)(x, k)
+            with pytest.raises((MeasuredError, RuntimeError)) as wanted:
+                fn(y, k)
+            mine, its = found.value, wanted.value
+            assert type(mine) is type(its)
+            assert mine.__context__ is its.__context__ is None
+            for a, b in ((mine, its), (mine.__cause__, its.__cause__)):
+                assert repr(a) == repr(b)
+            np.testing.assert_array_equal(x, y)
