@@ -5,6 +5,7 @@ JitgraphError
 │   └── LeftToPython                what only Python can do with data (keys, texts, lists that grow): calls run there
 ├── ShapeError (ValueError)         shapes that do not fit
 ├── DTypeError (TypeError)          dtypes that do not fit
+├── SignatureError (TypeError)      a call that does not fit the function's parameters
 ├── StateTypeError (TypeError)      what a loop carries changes its type, or branches answer different types
 ├── UnsupportedDTypeError           (TraceError and DTypeError) dtypes that NumPy takes and compiled code does not
 ├── AxisError (numpy AxisError)     an axis out of range
@@ -54,6 +55,10 @@ class DTypeError(JitgraphError, TypeError):
 
 class UnsupportedDTypeError(TraceError, DTypeError):
     """A dtype that NumPy takes and compiled code does not."""
+
+
+class SignatureError(JitgraphError, TypeError):
+    """A call does not fit the function's parameters."""
 
 
 class StateTypeError(JitgraphError, TypeError):

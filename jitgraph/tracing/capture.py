@@ -341,7 +341,7 @@ class _Capture:
             except TypeError as error:
                 text = f"{self.graph.name}() {error}"
                 loc = SourceLoc.of_definition(self.fn)
-                raise TypeError(
+                raise errors.SignatureError(
                     errors.describe(text, loc, remedy="call it with the parameters of its signature.")
                 ) from None
 
