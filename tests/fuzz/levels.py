@@ -134,7 +134,7 @@ def kept_stages() -> Iterator[dict[int, Stages]]:
 class Levels:
     """The interpreted levels of one specialisation; `stages` are those its machine code was made by."""
 
-    def __init__(self, specialisation: Specialisation, stages: Stages | None) -> None:
+    def __init__(self, specialisation: Specialisation, stages: Stages | None = None) -> None:
         self.specialisation = specialisation
         self.graph = specialisation.graph
         self.stages = stages or Stages(self.graph)

@@ -40,13 +40,14 @@ _ALL = 250
 
 
 def run_module(
-    module: str, select: str = "", calls: int = _ALL, seconds: int = 3000, wide: bool = False
+    module: str, select: str = "", calls: int = _ALL, every: int = 1, seconds: int = 3000, wide: bool = False
 ) -> tuple[dict[str, Any] | None, str]:
     """The report of one test module, run in a process of its own; None and the output's end if that process died.
 
     Args:
         select: pytest's `-k`.
         calls: how many calls of each line are compared; few leave out tests that NumPy calls slow, too.
+        every: one test in so many runs.
         wide: calls of numbers alone are compared, too, and calls that NumPy refuses.
     """
     package, _, name = module.rpartition(".")
@@ -61,7 +62,7 @@ def run_module(
         ]  # fmt: skip
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=seconds, check=False,
-            env={**os.environ, "NUMPY_SUITE_MODULE": name, "NUMPY_SUITE_REPORT": str(report), "NUMPY_SUITE_CALLS": str(calls), "JITGRAPH_CACHE": "0",
+            env={**os.environ, "NUMPY_SUITE_MODULE": name, "NUMPY_SUITE_REPORT": str(report), "NUMPY_SUITE_CALLS": str(calls), "NUMPY_SUITE_EVERY": str(every), "JITGRAPH_CACHE": "0",
                  "NUMPY_SUITE_WIDE": str(int(wide))},
         )  # fmt: skip
         if not report.exists():
