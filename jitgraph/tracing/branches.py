@@ -290,6 +290,7 @@ class Branch:
             (a.storages, b.storages),
             (a.stale, b.stale),
             (a.born, b.born),
+            (a.cells, b.cells),
             self.settle,
             self.predicate,
             self.before,

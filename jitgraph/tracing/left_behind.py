@@ -61,7 +61,7 @@ def deliver(region: Region, results: Sequence[Value], scope: Scope) -> None:
             watched.append((leaves[k]._storage, origins.storages, late))
             origins.choose(region.mode, leaves[k], codes)
         made[carried.name] = leaves
-    kept = {name for name in made if _is_kept(region, region.names[name], scope.get(name))}
+    kept = {name: _kept(region, region.names[name], scope.get(name)) for name in made}
     objects = results[at : at + 2 * len(region.objects)]
     at += len(objects)
     for storage in region.storages:
@@ -73,8 +73,8 @@ def deliver(region: Region, results: Sequence[Value], scope: Scope) -> None:
         region.mode.watch(storage, sources, late=late)
     for name, leaves in made.items():
         same_arrays.watch_ends(region, leaves, region.end_of(name, scope.get(name)), late=is_returned(name))
-        if name in kept:
-            made[name] = [region.before.get(name)]
+        for k, x in kept[name].items():
+            leaves[k] = x
     for (name, k), (other, j) in region.links.items():
         made[name][k] = same_arrays.linked_result(region, (name, k), (other, j), made[other][j])
     for name, carried in region.names.items():
@@ -107,13 +107,21 @@ def _deliver_before(region: Region, results: Sequence[Value]) -> None:
     region._bind_cells()
 
 
-def _is_kept(region: Region, carried: Carried, end: Any) -> bool:
-    """Whether a turn leaves a name bound to the array that it found, unwritten."""
-    head = region.heads.get(carried.name)
-    known = head is not None and is_array(head) and is_array(region.before.get(carried.name))
-    if carried.tree is not None or carried.types[0] is None or head is None or not known:
-        return False
-    return same_place(end, head) and head._storage.value is carried.arguments[0]
+def _kept(region: Region, carried: Carried, end: Any) -> dict[int, Tensor]:
+    """The arrays from before the loop that a turn leaves a name, or a part of it, bound to as it found it, unwritten."""
+    heads, ends = parts_of(region.heads.get(carried.name))[0], region.end_of(carried.name, end)
+    if not len(heads) == len(ends) == len(carried.inits):
+        return {}
+    return {
+        k: init
+        for k, (head, x, init) in enumerate(zip(heads, ends, carried.inits, strict=True))
+        if carried.types[k] is not None
+        and k not in carried.origins
+        and is_array(head)
+        and is_array(init)
+        and same_place(x, head)
+        and head._storage.value is carried.arguments[k]
+    }
 
 
 def _written_heads(region: Region) -> Iterator[tuple[str, Tensor]]:

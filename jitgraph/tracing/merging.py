@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from types import CellType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -50,6 +51,9 @@ from jitgraph.tracing.scopes import at_versions, variables_of
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
+    from jitgraph.tracing.cells import Cell
+
+_T = TypeVar("_T")
 
 
 class Merge:
@@ -61,6 +65,7 @@ class Merge:
         versions: for each region the versions that it leaves of storages from outside.
         stale: for each region those that it makes unusable, with the modes that say so.
         born: for each region the objects of the user's classes that it made, by identity.
+        cells: for each region the attributes and items that it changed, with what it left there.
         settle: the branch, if one of its sides may be assumed instead (`Regions.key_of`).
         before: the variables in front of the branch.
         predicate: which of the regions runs.
@@ -74,6 +79,7 @@ class Merge:
         versions: Sequence[dict[Storage, Any]],
         stale: Sequence[dict[Storage, Any]],
         born: Sequence[dict[int, Any]],
+        cells: Sequence[Sequence[tuple[Cell, Any]]],
         settle: Any,
         predicate: Value,
         before: Any,
@@ -81,6 +87,7 @@ class Merge:
         self.predicate = predicate
         self.before = before
         self.born = born
+        self.cells = cells
         self.settle = settle
         self.versions = versions
         self.stale = stale
@@ -176,7 +183,7 @@ class Merge:
             return self._mismatch(name, a, b, line)
         if self.settle is not None and (self._has_other_name(name, a) or self._has_other_name(name, b)):
             return self._mismatch(name, a, b, line)  # a change by one name is seen by the other on one path only
-        parts_a, parts_b = structure(a), structure(b)
+        parts_a, parts_b = self._left(0, lambda: structure(a)), self._left(1, lambda: structure(b))
         if parts_a is not None and parts_b is not None and parts_a[1] == parts_b[1]:
             from jitgraph.pytree import unflatten
 
@@ -185,7 +192,8 @@ class Merge:
             return lambda results: unflatten(tree, [plan(results) for plan in plans])
         kind = type(a)
         if kind is type(b) and kind in (tuple, list) and len(a) == len(b) and any_traced((a, b)):
-            items = [self.merge(f"{name}[{k}]", x, y, line) for k, (x, y) in enumerate(zip(a, b, strict=True))]
+            pairs = zip(self._left(0, lambda: [*a]), self._left(1, lambda: [*b]), strict=True)
+            items = [self.merge(f"{name}[{k}]", x, y, line) for k, (x, y) in enumerate(pairs)]
             return lambda results: kind([plan(results) for plan in items])
         if type(a) is type(b) and id(a) in self.born[0] and id(b) in self.born[1] and list(vars(a)) == list(vars(b)):
             made = object.__new__(type(a))
@@ -206,6 +214,18 @@ class Merge:
         if settle is not None:
             poison = Poison(lambda: Restart(settle=settle))
         return lambda results: poison
+
+    def _left(self, side: int, read: Callable[[], _T]) -> _T:
+        """What `read` answers of containers as a side left them: what it changed in them is undone by now."""
+        cells = [(cell, value) for cell, value in self.cells[side] if type(cell.holder) is not CellType]
+        before = [cell.get() for cell, _ in cells]
+        for cell, value in cells:
+            cell.set(value)
+        try:
+            return read()
+        finally:
+            for (cell, _), value in zip(cells, before, strict=True):
+                cell.set(value)
 
     def _has_other_name(self, name: str, x: Any) -> bool:
         """Whether a container that can change is known by another name from before the branch."""
@@ -355,7 +375,7 @@ class Merge:
         Args:
             untagged: `x` is the number alone of a scalar whose kind depends on the path.
         """
-        parts = None if untagged else structure(x)
+        parts = None if untagged else self._left(side, lambda: structure(x))
         if parts is not None:
             from jitgraph.pytree import unflatten
 

@@ -321,3 +321,74 @@ def _in_turns(x):
 def test_an_inner_branch_makes_two_names_one_array(fn):
     signs = ((1, 1, 1), (1, -1, -1), (-1, -1, -1), (1, -1, 1), (1, 1, -1))
     check_calls(fn, [(np.array(s) * np.array([1.0, 2.0, 3.0]),) for s in signs])
+
+
+# --- containers
+
+
+def _a_tuple_made_anew(a, b):
+    q = (a, 0.0)
+    for _ in range(len(b)):
+        q = (q[0], q[1] + q[0][0])
+    q[0][0] = 7
+    return q
+
+
+def _a_dict_made_anew(a, b):
+    d = {"a": a, "t": 0.0}
+    for _ in range(len(b)):
+        d = {"a": d["a"], "t": d["t"] + b[0]}
+    return d["a"], d["t"]
+
+
+def _one_array_exchanged_with_itself(a, b):
+    q = [a, a]
+    for _ in range(len(b)):
+        q = [q[1], q[0]]
+    w = q[0]
+    w += 1
+    return w
+
+
+def _an_item_stored_or_a_list_made(a, b):
+    q = [a, b]
+    if a[0] > 1:
+        q[0] = b
+    else:
+        q = [b, a]
+    return q
+
+
+def _a_list_made_or_items_exchanged(a, b):
+    q = [a + 1, b + 1]
+    if a[0] > 1:
+        q = [q[1], b]
+    else:
+        q[0], q[1] = q[1], q[0]
+    return q[0], q[1]
+
+
+def _a_dict_changed_or_made(a, b):
+    d = {"x": a, "y": [b, 1.0]}
+    if a[0] > 1:
+        d["x"] = b + 1
+        d["y"][1] = 2.0
+    else:
+        d = {"x": b, "y": [a, 3.0]}
+    return d["x"], d["y"][0], d["y"][1]
+
+
+_CONTAINERS = [
+    _a_tuple_made_anew,
+    _a_dict_made_anew,
+    _one_array_exchanged_with_itself,
+    _an_item_stored_or_a_list_made,
+    _a_list_made_or_items_exchanged,
+    _a_dict_changed_or_made,
+]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("fn", _CONTAINERS)
+def test_containers_of_arrays(fn):
+    check_calls(fn, [(np.arange(3.0) + k, np.arange(n) + 7.0) for k in (0, 5) for n in (3, 4)])
