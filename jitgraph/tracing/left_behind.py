@@ -108,7 +108,7 @@ def _deliver_before(region: Region, results: Sequence[Value]) -> None:
 
 
 def _kept(region: Region, carried: Carried, end: Any) -> dict[int, Tensor]:
-    """The arrays from before the loop that a turn leaves a name, or a part of it, bound to as it found it, unwritten."""
+    """The arrays from before the loop that a turn leaves a name, or a part of it, bound to as it found them."""
     heads, ends = parts_of(region.heads.get(carried.name))[0], region.end_of(carried.name, end)
     if not len(heads) == len(ends) == len(carried.inits):
         return {}

@@ -416,14 +416,14 @@ def _is_view_before(region: Region, key: tuple[str, int], whole: tuple[str, int]
 
 
 def share(region: Region, made: dict[str, list[Any]], scope: Scope) -> None:
-    """Names that only turns bind, and leave bound to views of an array that another name has, are views of that.
+    """Names that each turn leaves bound to views of an array that another name has are views of that, if one runs.
 
     So are names that are these views before the loop, too.
     """
     places: dict[Storage, list[tuple[str, int, Tensor, bool]]] = {}
     for name, carried in region.names.items():
         maybe = is_conditional(carried)
-        bound = region._is_unread(name) and (maybe or region._has_turn())
+        bound = region._is_unread(name) if maybe else region._has_turn()
         for k, end in enumerate(region.end_of(name, scope.get(name))):
             known = k < len(carried.types) and carried.types[k] is not None and is_array(end)
             if known and not region._is_outer(end) and end._storage.value is not None:

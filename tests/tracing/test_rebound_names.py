@@ -392,3 +392,39 @@ _CONTAINERS = [
 @pytest.mark.parametrize("fn", _CONTAINERS)
 def test_containers_of_arrays(fn):
     check_calls(fn, [(np.arange(3.0) + k, np.arange(n) + 7.0) for k in (0, 5) for n in (3, 4)])
+
+
+# --- a view of what a turn makes, and the array itself, both bound before the loop
+
+
+def _a_view_and_its_array(a, b):
+    v, w = a, b
+    for _ in range(len(b)):
+        w = v + 1
+        v = w[::-1]
+    return v, w
+
+
+def _written_by_the_view(a, b):
+    v, w = a, b
+    i = 0
+    while i < len(b) - 1:
+        w = v + 1
+        v = w[::-1]
+        i += 1
+    v[0] = 9
+    return v, w
+
+
+def _in_a_list(a, b):
+    q = [a, b]
+    for _ in range(len(b)):
+        v = q[0] + 1
+        q = [v[1:], v]
+        q[0] = q[1][::-1]
+    return q
+
+
+@pytest.mark.parametrize("fn", [_a_view_and_its_array, _written_by_the_view, _in_a_list])
+def test_a_view_of_what_a_turn_makes(fn):
+    check_calls(fn, [(np.arange(3.0), np.arange(n) + 7.0) for n in (3, 1, 0)])
