@@ -392,5 +392,5 @@ def test_a_sum_without_a_result_is_an_error():
         return sum([x, y])
 
     for y in (None, "a", {}):
-        with pytest.raises(TypeError, match="unsupported operand|did not contain a loop"):
+        with pytest.raises(TypeError, match=r"unsupported operand|did not contain a loop"):
             jg.jit(f)(np.ones(3), y)
