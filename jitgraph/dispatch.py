@@ -313,10 +313,11 @@ class Dispatcher:
             traced = 1e3 * (time.perf_counter() - start)
             made = Specialisation(captured, key[1])
             made.times_ms = {"trace": traced, **made.compiled.times_ms}
-        except errors.TraceError as e:
-            if self.options.fallback != "eager" and not isinstance(e, errors.LeftToPython):
+        except (errors.TraceError, RecursionError) as e:
+            deep = isinstance(e, RecursionError)  # of the function's, or of a container that holds itself
+            if self.options.fallback != "eager" and not deep and not isinstance(e, errors.LeftToPython):
                 raise
-            text = str(e)
+            text = "it, or what it handles, nests too deep to be traced" if deep else str(e)
             place = next((line for line in text.split("\n") if line.startswith("  ")), text)
             if place not in self._told:
                 self._told.add(place)
