@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from jitgraph.tracing.cells import Cell
 
 _T = TypeVar("_T")
+#: In longer containers no other name of a container is looked for.
+_MOST_ITEMS = 1000
 
 
 class Merge:
@@ -231,8 +233,8 @@ class Merge:
         """Whether a container that can change is known by another name from before the branch."""
         if type(x) not in (list, dict, set, bytearray, deque):
             return False
-        variables = variables_of(self.before).items()
-        return any(v is x and k != name and not k.startswith("_jg_") for k, v in variables)
+        variables = [(k, v) for k, v in variables_of(self.before).items() if not k.startswith("_jg_")]
+        return any((v is x and k != name) or _holds(v, x) for k, v in variables)
 
     def _noted(self, plan: Callable[[Sequence[Value]], Any], a: Any, b: Any) -> Callable[[Sequence[Value]], Any]:
         """The plan of a value that is one of two objects in Python."""
@@ -551,6 +553,19 @@ class Merge:
             for k, x in enumerate(sides)
         ]
         return origins, [self.pair(x, y, x.type) for x, y in zip(*codes, strict=True)]
+
+
+def _holds(value: Any, x: Any, depth: int = 3) -> bool:
+    """Whether a container, or an object of the user's, has `x` in it."""
+    if isinstance(value, list | tuple | deque):
+        items: Sequence[Any] = [*value]
+    elif isinstance(value, dict):
+        items = [*value.values()]
+    elif type(value).__module__ == "builtins" or isinstance(value, Tensor | type) or not hasattr(value, "__dict__"):
+        return False
+    else:
+        items = [*vars(value).values()]
+    return len(items) <= _MOST_ITEMS and any(i is x or (depth > 0 and _holds(i, x, depth - 1)) for i in items)
 
 
 def _seen_from(steps: tuple[Any, ...], x: Tensor, shape: Shape) -> tuple[Any, ...] | None:

@@ -378,7 +378,27 @@ def _a_dict_changed_or_made(a, b):
     return d["x"], d["y"][0], d["y"][1]
 
 
+def _a_list_that_a_dict_holds(a, b):
+    q = [a, b]
+    d = {"x": q}
+    if a[0] > 1:
+        q = [b, a]
+    q[0] = a + 1
+    return d["x"], q
+
+
+def _a_list_that_a_tuple_holds(a, b):
+    q = [a, b]
+    d = ((q, 1), 2)
+    if a[0] > 1:
+        q = [b, a]
+    q.append(a + 1)
+    return d[0][0], q
+
+
 _CONTAINERS = [
+    _a_list_that_a_dict_holds,
+    _a_list_that_a_tuple_holds,
     _a_tuple_made_anew,
     _a_dict_made_anew,
     _one_array_exchanged_with_itself,
