@@ -469,7 +469,7 @@ def match_mappings(d):
             return None
 
 
-@cases.add(("add", 2.0, 3.0), ("mul", 2.0, 3.0), ("neg", 2.0, 3.0))
+@cases.add(("add", 2.0, 3.0), ("mul", 2.0, 3.0), ("neg", 2.0, 3.0), reruns=(2,))
 def match_strings(op, a, b):
     match op:
         case "add":
@@ -743,7 +743,7 @@ def whole_array_tests(x, y):
     return x
 
 
-@cases.add((X, 1.0), (X, -1.0))
+@cases.add((X, 1.0), (X, -1.0), reruns=(0, 1))
 def ambiguous_truth(x, c):
     if x > c:
         return 1

@@ -388,7 +388,7 @@ def test_deep_recursion():
         return x if n == 0 else deep(x + 1, n - 1)
 
     np.testing.assert_array_equal(jg.jit(lambda x: deep(x, 50))(V), deep(V, 50))
-    with pytest.raises(RecursionError):
+    with pytest.raises(RecursionError), pytest.warns(UserWarning, match="nests too deep"):
         jg.jit(lambda x: deep(x, 100_000))(V)
     np.testing.assert_array_equal(jg.jit(lambda x: x - 1)(V), V - 1)
 

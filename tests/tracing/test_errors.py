@@ -417,24 +417,3 @@ def test_errors_that_are_certain_hold_what_python_puts_in_them(k):
             for a, b in ((mine, its), (mine.__cause__, its.__cause__)):
                 assert repr(a) == repr(b)
             np.testing.assert_array_equal(x, y)
-
-
-def test_what_nests_without_end_runs_in_python():
-    def holds_itself(x):
-        q = [x, x]
-        q[0] = q
-        if x[0] > 0:
-            q[1] = x + 1
-        else:
-            q = [q, q]
-        return q[1]
-
-    def calls_itself(x):
-        return calls_itself(x) + 1
-
-    jitted = jg.jit(holds_itself)
-    with pytest.warns(UserWarning, match="nests too deep"):
-        np.testing.assert_array_equal(jitted(W + 1), W + 2)
-    assert jitted(-W - 1)[0][0] is not None
-    with pytest.raises(RecursionError), pytest.warns(UserWarning, match="nests too deep"):
-        jg.jit(calls_itself)(V)
