@@ -36,17 +36,6 @@ def a_set_of_integers(a):
     return sorted(found), 3 in found
 
 
-@cases.add((X,), (X + 1,), reruns=(0, 1))
-def a_list_that_holds_itself(x):
-    q = [x, x]
-    q[0] = q
-    if x[0] > 0:
-        q[1] = x + 1
-    else:
-        q = [q, q]
-    return q[1]
-
-
 @cases.add((I,), (I[:3],), reruns=(0, 1))
 def counts_of_a_list(a):
     return Counter(a.tolist()).most_common(1)

@@ -506,4 +506,15 @@ def classes_with_a_metaclass(x):
     return total, isinstance(shapes[0], Shape), x + Unit.size + Unit.times(2.0).k + Unit.make(3.0).k
 
 
+@cases.add((X,), (X + 1,))
+def a_list_that_holds_itself(x):
+    q = [x, x]
+    q[0] = q
+    if x[0] > 0:
+        q[1] = x + 1
+    else:
+        q = [q, q]
+    return q[1]
+
+
 test_objects = cases.tests()
