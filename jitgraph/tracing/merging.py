@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 #: In longer containers no other name of a container is looked for.
 _MOST_ITEMS = 1000
+#: Packages whose objects are none of the user's.
+_OTHERS = ("builtins", "jitgraph", "numpy")
 
 
 class Merge:
@@ -557,11 +559,14 @@ class Merge:
 
 def _holds(value: Any, x: Any, depth: int = 3) -> bool:
     """Whether a container, or an object of the user's, has `x` in it."""
+    kind = type(value)
     if isinstance(value, list | tuple | deque):
         items: Sequence[Any] = [*value]
     elif isinstance(value, dict):
         items = [*value.values()]
-    elif type(value).__module__ == "builtins" or isinstance(value, Tensor | type) or not hasattr(value, "__dict__"):
+    elif kind is Maybe:
+        items = [value.value]
+    elif isinstance(value, type) or not kind.__dictoffset__ or kind.__module__.partition(".")[0] in _OTHERS:
         return False
     else:
         items = [*vars(value).values()]

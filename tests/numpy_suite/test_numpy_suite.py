@@ -1,4 +1,4 @@
-"""NumPy's own tests give what NumPy gives, jitted: a few calls of each line, in one test of three (`python -m tests.numpy_suite.run`: more)."""
+"""NumPy's own tests give what NumPy gives, jitted: a few calls of each line, in one test of six (`python -m tests.numpy_suite.run`: more)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.numpy_suite.run import MODULES, run_module
 
 @pytest.mark.parametrize("module", MODULES)
 def test_module(module: str) -> None:
-    report, output = run_module(module, calls=2, every=3)
+    report, output = run_module(module, calls=2, every=6)
     assert report is not None, output
     assert report["differ"] == []
     assert [(name, text) for name, text, _ in report["refused"] if refusal(text) is None] == []
-    assert sum(report["compared"].values()) > 100
+    assert sum(report["compared"].values()) > 20
