@@ -262,7 +262,7 @@ def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -
                     for key, item in own.items():
                         visit(f"{name}.{key}", item, depth - 1)
             return
-        if id(x) in seen or len(x) > _MOST_ITEMS:
+        if id(x) in seen or len(x) > MOST_ITEMS:
             return
         seen.add(id(x))
         items = x if isinstance(x, tuple) else _copy(x)
@@ -281,6 +281,7 @@ def reached(outside: Outside, variables: dict[str, Any], made: dict[int, Any]) -
     return found
 
 
-_MOST_ITEMS = 1000
+#: In longer containers nobody looks for others.
+MOST_ITEMS = 1000
 _KINDS = (list, dict, set, deque)
 _PLAIN = (list, dict, set)

@@ -15,6 +15,7 @@ from jitgraph.ir.graph import Block, Value
 from jitgraph.ir.opdef import REGISTRY
 from jitgraph.ir.types import IndexMap, Shape, TensorType, python_type
 from jitgraph.tensor import Storage, Tensor, is_writable, lift, make, wrap
+from jitgraph.tracing.cells import MOST_ITEMS, Cell
 from jitgraph.tracing.choices import Choice
 from jitgraph.tracing.identity import note
 from jitgraph.tracing.iteration import any_traced
@@ -51,11 +52,8 @@ from jitgraph.tracing.scopes import at_versions, variables_of
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
-    from jitgraph.tracing.cells import Cell
 
 _T = TypeVar("_T")
-#: In longer containers no other name of a container is looked for.
-_MOST_ITEMS = 1000
 #: Packages whose objects are none of the user's.
 _OTHERS = ("builtins", "jitgraph", "numpy")
 
@@ -570,7 +568,7 @@ def _holds(value: Any, x: Any, depth: int = 3) -> bool:
         return False
     else:
         items = [*vars(value).values()]
-    return len(items) <= _MOST_ITEMS and any(i is x or (depth > 0 and _holds(i, x, depth - 1)) for i in items)
+    return len(items) <= MOST_ITEMS and any(i is x or (depth > 0 and _holds(i, x, depth - 1)) for i in items)
 
 
 def _seen_from(steps: tuple[Any, ...], x: Tensor, shape: Shape) -> tuple[Any, ...] | None:
