@@ -539,6 +539,13 @@ def full_mask(mode: Mode, key: Any, shape: Shape, *, alone: bool = False) -> Ten
     return array_tensor(key, mode)
 
 
+def is_full_mask(key: Any, ndim: int) -> bool:
+    """Whether a boolean array of `ndim` axes is the whole key."""
+    if isinstance(key, tuple) and len(key) == 1:
+        (key,) = key
+    return ndim > 0 and mask_rank(key) == ndim
+
+
 def mask_rank(key: Any) -> int:
     """Number of axes of a boolean array; 0 for anything else."""
     if type(key) is Tensor:

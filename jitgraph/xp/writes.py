@@ -38,13 +38,14 @@ from jitgraph.xp.core import (
     unwrap,
 )
 from jitgraph.xp.indexing import basic_view, count_of, gathering
-from jitgraph.xp.keys import Item, full_mask, mask_rank, parse
+from jitgraph.xp.keys import Item, full_mask, is_full_mask, mask_rank, parse
 from jitgraph.xp.shape import reshape_to, stretched, transpose
 from jitgraph.xp.storable import check_number, check_sequence, refuse_order, refuse_overlap, stored
 
 # --- writing
 
 _MASKED = "NumPy boolean array indexing assignment "
+_ROWS = _MASKED + "requires a 0 or 1-dimensional input, input has {} dimensions"
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
@@ -89,6 +90,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     if parsed.advanced:  # values are converted before indices are looked at
         value = stored(mode, value, t.dtype, False)
         check_number(mode, value, t.dtype, elements=True)
+        if isinstance(mode, TraceMode) and is_full_mask(key, t.ndim):
+            _check_rows(mode, key, t.shape, value)
     else:
         view = basic_view(mode, x, parsed.items)
         value = stored(mode, value, t.dtype, parsed.scalar)
@@ -134,7 +137,7 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
         assign(x, apply(R("where"), mask, v, x))
         return
     if v.type.ndim > 1:
-        raise errors.DTypeError(f"{_MASKED}requires a 0 or 1-dimensional input, input has {v.type.ndim} dimensions")
+        raise errors.DTypeError(_ROWS.format(v.type.ndim))
     if isinstance(mode, TraceMode):
         values = _counted(mode, v, count_of(mode, mask))
         value_of = mode.matched(read(mask), shape)
@@ -146,6 +149,15 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
             f"{_MASKED}cannot assign {v.type.shape[0]} input values to the {count} output values where the mask is true"
         )
     assign(x, apply(R("expand"), x, mask, v))
+
+
+def _check_rows(mode: TraceMode, mask: Any, shape: Shape, value: Any) -> None:
+    """`x[mask] = value` with a mask whose sizes only the run compares with the array's: by index if they differ (it is empty then)."""
+    ndim = value.type.ndim if type(value) is Tensor else np.ndim(value)
+    if ndim > 1:
+        pairs = zip(array_tensor(mask, mode).type.shape, shape, strict=True)
+        differs = mode.any_of(*(mode.compare("ne", have, wanted) for have, wanted in pairs if have != wanted))
+        mode.check(differs, "TypeError", _ROWS.format(ndim))
 
 
 def _counted(mode: TraceMode, v: Tensor, wanted: DimLike) -> Value:

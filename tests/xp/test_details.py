@@ -470,3 +470,19 @@ def test_math_is_the_c_librarys_under_exact_numerics() -> None:
     for text, x in (("math domain error", -1.0), ("math range error", 1000.0)):
         with pytest.raises((ValueError, OverflowError), match=text):
             exact(x, 1.0)
+
+
+def test_rows_are_written_by_masks_of_no_elements_only() -> None:
+    def fill(a: np.ndarray, limit: float) -> np.ndarray:
+        some = np.compress(a < limit, a)
+        a[some >= 0] = some[None] * 2
+        return a
+
+    jitted = jg.jit(fill)
+    for limit, error in ((0.0, None), (2.0, IndexError), (9.0, TypeError), (0.0, None)):
+        if error is None:
+            np.testing.assert_array_equal(jitted(np.arange(3.0), limit), fill(np.arange(3.0), limit))
+            continue
+        for function in (fill, jitted):
+            with pytest.raises(error):
+                function(np.arange(3.0), limit)
