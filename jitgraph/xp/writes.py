@@ -152,7 +152,7 @@ def _masked_write(mode: Mode, x: Tensor, mask: Tensor, value: Any) -> None:
 
 
 def _check_rows(mode: TraceMode, mask: Any, shape: Shape, value: Any) -> None:
-    """`x[mask] = value` with a mask whose sizes only the run compares: if they differ, it is empty, and written by index."""
+    """`x[mask] = value` with a mask whose sizes only the run compares: where they differ, it is empty."""
     ndim = value.type.ndim if type(value) is Tensor else np.ndim(value)
     if ndim > 1:
         pairs = zip(array_tensor(mask, mode).type.shape, shape, strict=True)
