@@ -33,8 +33,8 @@ _SECONDS, _WAIT, _BYTES = 60, 600, 8 << 30
 _RECALLED = 100
 
 
-def child(seeds: range, features: frozenset[str], shrinks: bool, quick: bool) -> None:
-    """Check programs (their machine code only if `quick`); what is found goes to stdout, line by line."""
+def child(seeds: range, features: frozenset[str], shrinks: bool, quick: bool, levels: tuple[str, ...]) -> None:
+    """Check programs at some levels and as machine code (no verifier if `quick`); what is found goes to stdout, line by line."""
     faulthandler.enable()
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
@@ -45,9 +45,10 @@ def child(seeds: range, features: frozenset[str], shrinks: bool, quick: bool) ->
             counts = Counts()
             start = time.perf_counter()
             try:
-                found = check(draw(seed, features), counts, LEVELS[:0] if quick else LEVELS[:-1])
+                found = check(draw(seed, features), counts, levels)
                 if found is not None:
                     limits(0, 0)
+                    found = check(draw(seed, features)) or found  # at all levels, to say which stage is to blame
                     print(shrink(found) if shrinks else found, flush=True)
                     print("FAULT", flush=True)
             except Unsupported as e:
@@ -118,7 +119,8 @@ def job(seeds: range, given: argparse.Namespace, totals: Totals) -> None:
             "--jobs",
             str(step),
         ]
-        command += ["--no-shrink"] * given.no_shrink + ["--quick"] * given.quick + ["--with", given.features]
+        command += ["--no-shrink"] * given.no_shrink + ["--quick"] * given.quick
+        command += ["--with", given.features, "--levels", given.levels]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
         assert process.stderr is not None
@@ -151,6 +153,13 @@ def features_of(given: argparse.Namespace) -> frozenset[str]:
     if unknown:
         raise SystemExit(f"no features {', '.join(unknown)}; there are {', '.join(FEATURES)}")
     return DEFAULT_FEATURES | names
+
+
+def levels_of(given: argparse.Namespace) -> tuple[str, ...]:
+    names = tuple(name for name in given.levels.split(",") if name and not given.quick)
+    if unknown := set(names) - set(LEVELS[:-1]):
+        raise SystemExit(f"no levels {', '.join(unknown)}; there are {', '.join(LEVELS[:-1])}")
+    return names
 
 
 def recall_run(given: argparse.Namespace) -> int:
@@ -187,12 +196,18 @@ def main() -> int:
     )
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--quick", action="store_true", help="machine code only, no verifier: more programs in a time")
+    parser.add_argument(
+        "--levels",
+        default=",".join(LEVELS[:-1]),
+        help="those to compare beside machine code; `graph,schedule` is the fastest that sees all faults",
+    )
     parser.add_argument("--refused", action="store_true", help="list the seeds of refused programs")
     parser.add_argument("--recall", action="store_true", help="compare traces from disk with fresh ones")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given: Any = parser.parse_args()
     if given.child:
-        child(range(given.seed, given.count, given.jobs), features_of(given), not given.no_shrink, given.quick)
+        seeds = range(given.seed, given.count, given.jobs)
+        child(seeds, features_of(given), not given.no_shrink, given.quick, levels_of(given))
         return 0
     if given.recall:
         return recall_run(given)
