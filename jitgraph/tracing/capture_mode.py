@@ -509,7 +509,7 @@ class CaptureMode(TraceMode):
     def integers_behind(self, dim: DimLike) -> list[Value] | None:
         """Scalar arguments that a size follows from, beside sizes of arguments; None if other data is behind it."""
         graph = self.builder.graph
-        made = {str(d): value for value, known in self._bound.items() for _, d in known}
+        made = {op.attrs["symbol"]: op.operands[0] for block in self.blocks for op in block.ops() if op.name == "bind"}
         found: list[Value] = []
         waiting: list[Value | DimLike] = [dim]
         for _ in range(_MOST_BEHIND):

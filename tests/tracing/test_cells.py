@@ -159,6 +159,18 @@ def test_few_turns_are_traced_one_by_one_and_many_are_refused():
         Jit(f)(np.arange(65.0))
 
 
+def test_a_list_that_grows_over_a_range_whose_step_is_an_argument():
+    def batches(x, k):
+        for i in range(0, len(x), k):
+            yield x[i : i + k]
+
+    def f(x, k):
+        return [b.sum() * c.sum() for b, c in zip(batches(x, k), batches(x * 2, k), strict=True)]
+
+    for n in (2, 3, -1):
+        np.testing.assert_array_equal(Jit(f)(V, n), f(V, n))
+
+
 def test_an_iterator_from_around_a_loop_is_seen():
     def f(x):
         it = iter([1.0, 2.0, 3.0, 4.0, 5.0])
