@@ -26,6 +26,7 @@ from jitgraph.tensor import (
     assign,
     check_dtype,
     current_mode,
+    dim_tensor,
     lift,
     make,
     plain,
@@ -434,10 +435,14 @@ def memory_order(order: Any, of: Tensor | None = None) -> str:
     return found
 
 
-def size_of(x: Any, free: bool = False) -> DimLike:
+NEGATIVE = "negative dimensions are not allowed"
+
+
+def size_of(x: Any, free: bool = False, negative: str = NEGATIVE) -> DimLike:
     """A size given by the user (int, NumPy integer, traced `py_int`) as a dim.
 
     Args:
+        negative: what is raised for a traced number below zero.
         free: a negative number says that the size follows from the others: it is -1; that a traced one is, is assumed.
     """
     kind = type(x)
@@ -448,7 +453,7 @@ def size_of(x: Any, free: bool = False) -> DimLike:
     if kind is Tensor:
         dim, mode = x._dim, x._storage.mode
         if isinstance(dim, Dim):
-            return -1 if free and _is_negative(mode, dim) else _not_negative(mode, dim)
+            return -1 if free and _is_negative(mode, dim) else _not_negative(mode, dim, negative)
         if isinstance(dim, int):
             return dim
         if isinstance(mode, TraceMode):
@@ -459,12 +464,9 @@ def size_of(x: Any, free: bool = False) -> DimLike:
             known = mode.builder.apply(R("ge"), value, 0)[0]
             if free and mode.can_turn_back() and not mode.assume(known, "a negative size"):
                 return -1
-            mode.check(known, "ValueError", NEGATIVE)
+            mode.check(known, "ValueError", negative)
             return mode.bind(value, "k", 0)
     return operator.index(x)
-
-
-NEGATIVE = "negative dimensions are not allowed"
 
 
 def _is_negative(mode: Any, dim: Dim) -> bool:
@@ -475,14 +477,28 @@ def _is_negative(mode: Any, dim: Dim) -> bool:
         return False
 
 
-def _not_negative(mode: Any, dim: Dim) -> Dim:
+def _not_negative(mode: Any, dim: Dim, text: str) -> Dim:
     """A computed size (`n - m + 1`): proven, guarded or checked to be none below zero."""
     try:
         if not mode.decide(">=", dim, 0):
-            raise errors.ShapeError(errors.describe(NEGATIVE, _loc(mode)))
+            raise errors.ShapeError(errors.describe(text, _loc(mode)))
     except Undecided:
-        mode.check(mode.compare("ge", dim, 0), "ValueError", NEGATIVE)
+        mode.check(mode.compare("ge", dim, 0), "ValueError", text)
     return dim
+
+
+def not_negative(mode: Any, x: Any, text: str) -> Any:
+    """A count to compute with: an int, or a traced one that is checked.
+
+    Raises:
+        ShapeError: it is below zero; with this text.
+    """
+    if type(x) is Tensor:
+        return dim_tensor(mode, size_of(x, negative=text))
+    count = operator.index(x)
+    if count < 0:
+        raise errors.ShapeError(errors.describe(text, _loc(mode)))
+    return count
 
 
 def offset_of(x: Any) -> DimLike:

@@ -249,9 +249,7 @@ def array(
         if dtype is not None:
             result = cast(result, dtype)
     else:
-        data = np.array(object, dtype, order=order, subok=False)  # type: ignore[call-overload]
-        check_dtype(data.dtype, "array")
-        result = fresh(mode, data)
+        result = _known(mode, np.array(object, dtype, order=order, subok=False))  # type: ignore[call-overload]
     extra = ndmin - result.type.ndim
     if extra > 0:
         from jitgraph.xp.shape import reshape_to
@@ -271,6 +269,12 @@ def fresh(mode: Mode, data: np.ndarray) -> Tensor:
         if not (isinstance(filler, np.floating) and filler == 0 and np.signbit(data).any()):
             return make_full(mode, filler, data.shape, data.dtype)
     return wrap(mode, mode.builder.constant(np.array(data, order="C")))  # type: ignore[attr-defined]
+
+
+def _known(mode: Mode, items: Any) -> Tensor:
+    data = np.asarray(items)
+    check_dtype(data.dtype, "array")
+    return fresh(mode, data)
 
 
 def _copied(x: Tensor, dtype: Any, order: str, copy: bool) -> Tensor:
@@ -305,7 +309,7 @@ def _nested(mode: Mode, items: Sequence[Any]) -> Tensor:
     parts: list[Any] = []
     for item in items:
         if isinstance(item, (list, tuple)):
-            parts.append(_nested(mode, item) if mode_in(item) is not None else np.asarray(item))
+            parts.append(_nested(mode, item) if mode_in(item) is not None else _known(mode, item))
         else:
             parts.append(item)
     dims = [dim_of(p) for p in parts]

@@ -16,10 +16,10 @@ from jitgraph.xp.core import (
     EXPORTS,
     NUMPY_TABLE,
     array_tensor,
-    axes_of,
     axis_of,
     cast,
     mode_in,
+    not_negative,
     numpy_function,
     size_of,
     tensor,
@@ -363,13 +363,16 @@ def sliding_window_view(
     mode = source._storage.mode
     if writeable:
         raise errors.TraceError("sliding_window_view with writeable=True has no compiled form: write the slices of x")
-    sizes = list(window_shape) if isinstance(window_shape, list | tuple) else [window_shape]
+    given = window_shape if isinstance(window_shape, list | tuple) else [window_shape]
+    sizes = [not_negative(mode, size, "`window_shape` cannot contain negative values") for size in given]
     if axis is None and len(sizes) != source.type.ndim:
         raise ValueError(
             f"Since axis is None, must provide window_shape for all dimensions of `x`; got {len(sizes)} window_shape "
             f"elements and `x.ndim` is {source.type.ndim}."
         )
-    axes = range(source.type.ndim) if axis is None else axes_of(axis, source.type.ndim, "sliding_window_view")
+    ndim = source.type.ndim
+    named = range(ndim) if axis is None else axis if isinstance(axis, list | tuple) else (axis,)
+    axes = [axis_of(k, ndim, "sliding_window_view") for k in named]  # one may be there twice
     if len(axes) != len(sizes):
         raise ValueError("Must provide matching length window_shape and axis")
     made = source

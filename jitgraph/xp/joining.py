@@ -227,8 +227,12 @@ def _split(ary: Any, where: Any, axis: Any, exact: bool) -> list[Tensor]:
     x = view_tensor(ary)
     k = axis_of(axis, x.type.ndim, "split")
     size, mode = x.type.shape[k], x._storage.mode
+    if isinstance(where, float | np.floating) and (not exact or where % 1 == 0):
+        where = int(where)
     if isinstance(where, (int, np.integer)) or (type(where) is Tensor and where.type.ndim == 0):
-        count = operator.index(where)
+        count = int(where) if type(where) is Tensor and where.type.dtype.kind == "f" else operator.index(where)
+        if exact and count == 0:
+            raise ZeroDivisionError("integer modulo by zero")
         if count <= 0:
             raise errors.ShapeError("number sections must be larger than 0.")
         rest = mod(size, count)
@@ -260,11 +264,15 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 @numpy_function(np.vsplit, views=True)
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if view_tensor(ary).type.ndim < 2:
+        raise errors.ShapeError("vsplit only works on arrays of 2 or more dimensions")
     return _split(ary, indices_or_sections, 0, True)
 
 
 @numpy_function(np.hsplit, views=True)
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
+    if view_tensor(ary).type.ndim == 0:
+        raise errors.ShapeError("hsplit only works on arrays of 1 or more dimensions")
     return _split(ary, indices_or_sections, 0 if view_tensor(ary).type.ndim == 1 else 1, True)
 
 

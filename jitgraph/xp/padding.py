@@ -8,8 +8,18 @@ import numpy as np
 
 from jitgraph import errors
 from jitgraph.modes import TraceMode
-from jitgraph.tensor import Tensor, assign, dim_tensor
-from jitgraph.xp.core import EXPORTS, array_tensor, mode_in, np_kind, numpy_function, size_of, tensor
+from jitgraph.tensor import Mode, Tensor, assign, dim_tensor
+from jitgraph.xp.core import (
+    EXPORTS,
+    array_tensor,
+    mode_in,
+    not_negative,
+    np_kind,
+    numpy_function,
+    size_of,
+    sizes_agree,
+    tensor,
+)
 from jitgraph.xp.creation import arange, full_of
 from jitgraph.xp.editing import is_fortran, like_source
 from jitgraph.xp.elementwise import clip
@@ -25,9 +35,8 @@ _GATHERED = ("edge", "reflect", "symmetric", "wrap")
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     x = array_tensor(array, mode_in((array, pad_width)))
     tracing = x._storage.mode
-    options = {key: value for key, value in kwargs.items() if value is not None}
-    plain = not options or (mode == "constant" and set(options) == {"constant_values"})
-    if options == {"reflect_type": "even"} and mode in ("reflect", "symmetric"):
+    plain = not kwargs or (kwargs == {"reflect_type": "even"} and mode in ("reflect", "symmetric"))
+    if set(kwargs) == {"constant_values"} and kwargs["constant_values"] is not None and mode == "constant":
         plain = True
     if not isinstance(mode, str) or mode not in ("constant", "empty", *_GATHERED) or not plain:
         if callable(mode) or not isinstance(tracing, TraceMode):
@@ -40,13 +49,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
             )
         return tracing.unsupported("np.pad", (array, pad_width, mode), kwargs, np.pad)
     ndim = x.type.ndim
-    widths = _pairs(pad_width, ndim, "pad_width")
-    for pair in widths:
-        for width in pair:
-            if not isinstance(width, Tensor) and width < 0:
-                raise errors.ShapeError("index can't contain negative values")
+    widths = _widths(tracing, pad_width, ndim)
     if mode in ("constant", "empty"):
-        return _surrounded(x, widths, _pairs(options.get("constant_values", 0), ndim, "constant_values"))
+        return _surrounded(x, widths, _pairs(kwargs.get("constant_values", 0), ndim))
     made = x
     for axis, (left, right) in enumerate(widths):
         if isinstance(left, Tensor) or isinstance(right, Tensor) or left or right:
@@ -54,39 +59,48 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     return _surrounded(x, widths, widths) if made is x else like_source(made, x)
 
 
-def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
-    """(before, after) for each axis, of a number, a pair, or a sequence of pairs, or a dict by axis."""
+def _widths(mode: Mode, given: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """How much stands before and after each axis.
+
+    Raises:
+        TypeError: no signed integers.
+        ValueError: below zero.
+    """
     if isinstance(given, dict):
         found: list[tuple[Any, Any]] = [(0, 0)] * ndim
         for axis, width in given.items():
-            pair = tuple(width) if isinstance(width, list | tuple) else (width, width)
-            found[axis] = (pair[0], pair[1])
-        return found
+            found[axis] = (width[0], width[1]) if isinstance(width, list | tuple) else (width, width)
+        given = found
+    leaves, _ = _leaves(given)
+    dtypes = [x.type.dtype if isinstance(x, Tensor) else np.asarray(x).dtype for x in leaves]
+    if not dtypes or np.result_type(*dtypes).kind != "i":
+        raise TypeError("`pad_width` must be of integral type.")
+    text = "index can't contain negative values"
+    pairs = _pairs(given, ndim)
+    return [(not_negative(mode, before, text), not_negative(mode, after, text)) for before, after in pairs]
+
+
+def _leaves(given: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """The numbers of nested sequences and arrays, and the shape of their nest."""
     if isinstance(given, Tensor) and given.type.ndim:
         given = [getitem(given, k) for k in range(len(given))]
-    if isinstance(given, np.ndarray):
+    elif isinstance(given, np.ndarray):
         given = given.tolist()
     if not isinstance(given, list | tuple):
-        return [(_integer(given, what), _integer(given, what))] * ndim
-    items = [list(i) if isinstance(i, list | tuple) else i for i in given]
-    if len(items) == 1 and not isinstance(items[0], list):
-        items = [items[0], items[0]]
-    if len(items) == 2 and not any(isinstance(i, list) for i in items):
-        return [(_integer(items[0], what), _integer(items[1], what))] * ndim
-    if len(items) == 1:
-        items = items * ndim
-    if len(items) != ndim or any(not isinstance(i, list) or len(i) not in (1, 2) for i in items):
-        raise errors.ShapeError(f"np.pad: {what} does not fit an array of {ndim} axes")
-    return [(_integer(i[0], what), _integer(i[-1], what)) for i in items]
+        return [given], ()
+    parts = [_leaves(i) for i in given]
+    if len({shape for _, shape in parts}) > 1:
+        raise errors.ShapeError("setting an array element with a sequence: np.pad takes numbers or pairs of them")
+    return [x for leaves, _ in parts for x in leaves], (len(parts), *(parts[0][1] if parts else ()))
 
 
-def _integer(x: Any, what: str) -> Any:
-    if what == "pad_width":
-        refused = x.type.dtype.kind not in "iu" if isinstance(x, Tensor) else not isinstance(x, int | np.integer)
-        if refused or isinstance(x, bool):
-            raise TypeError("`pad_width` must be of integral type.")
-        return x if isinstance(x, Tensor) else int(x)
-    return x
+def _pairs(given: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """(before, after) for each axis, of one number, of one pair, or of what can be broadcast to a pair an axis."""
+    leaves, shape = _leaves(given)
+    if len(shape) < 3 and (len(leaves) == 1 or (len(leaves) == 2 and shape != (2, 1))):
+        return [(leaves[0], leaves[-1])] * ndim
+    places = np.broadcast_to(np.arange(len(leaves)).reshape(shape), (ndim, 2))
+    return [(leaves[before], leaves[after]) for before, after in places.tolist()]
 
 
 def _surrounded(x: Tensor, widths: list[tuple[Any, Any]], values: list[tuple[Any, Any]]) -> Tensor:
@@ -118,7 +132,10 @@ def _gathered(x: Tensor, axis: int, left: Any, right: Any, how: str) -> Tensor:
     mode = x._storage.mode
     d = x.type.shape[axis]
     if mode.decide("==", d, 0):
-        raise errors.ShapeError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+        text = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+        if not sizes_agree(mode, size_of(left) + size_of(right), 0, text):
+            raise errors.ShapeError(text)
+        return x
     n = d if isinstance(d, int) else dim_tensor(mode, d)
     place = arange(left + n + right) - left
     if how == "edge" or mode.decide("==", d, 1):

@@ -121,3 +121,48 @@ def test_complex_results_where_real_ones_have_none() -> None:
         for got, wanted in zip(f(a), (np.emath.sqrt(a), np.emath.arccos(a)), strict=True):
             assert got.dtype == wanted.dtype
             np.testing.assert_allclose(got, wanted, rtol=1e-15)
+
+
+#: A call of two arguments, and the second ones.
+COUNTED: dict[str, tuple[Callable[[Any, Any], Any], tuple[Any, ...]]] = {
+    "pad edge": (lambda x, k: np.pad(x, k, "edge"), (0, 2, -1, (3,), (1, -2), ((0, 0), (2, 1)), ((2, 1), (0, 0)))),
+    "pad wrap": (
+        lambda x, k: np.pad(x, k, "wrap"),
+        (0, 2, -1, ((0, 0), (2, 1)), np.array([[0, 1], [2, 3]]), [[1], [2]]),
+    ),
+    "pad constant": (np.pad, (1, -1, np.uint8(1), np.array([1, 2], np.uint8), (), 1.0, (True, 1), ((1, 2, 3),))),
+    "pad made here": (
+        lambda x, k: np.pad(x, np.array([[k, 2], [0, 1]]), "constant", constant_values=[[k], [2]]),
+        (0, 1),
+    ),
+    "pad by None": (lambda x, k: np.pad(x * 1.0, k, constant_values=None), (0, 1)),
+    "pad with another's option": (lambda x, k: np.pad(x, k, "edge", stat_length=None), (1,)),
+    "windows": (np.lib.stride_tricks.sliding_window_view, (-1, (1, -1), (2, 1), (0, 1), 2)),
+    "windows along one axis": (lambda x, k: np.lib.stride_tricks.sliding_window_view(x, (k, 2), (1, 1)), (0, 1, 2, -1)),
+    "vsplit": (np.vsplit, (2, 0, 2.0, [1, 3])),
+    "vsplit of a row": (lambda x, k: np.vsplit(x[0], k), (1, 0, [1, 3])),
+    "hsplit": (np.hsplit, (2, 0, 2.0, [1, 3])),
+    "hsplit of a scalar": (lambda x, k: np.hsplit(x[0, 0] + np.zeros(()), k), (1,)),
+    "split": (lambda x, k: np.split(x, k), (2, 0, -1, 3)),
+    "array_split": (lambda x, k: np.array_split(x, k), (2, 0, -1, 3)),
+    "split by a float": (lambda x, k: np.split(x, 2.0) + np.array_split(x, 2.5, axis=k), (1,)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*runs in plain Python")
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_are_arguments(name: str) -> None:
+    f, counts = COUNTED[name]
+    jitted = jg.jit(lambda x, k: f(x, k))
+    for x in (np.arange(24).reshape(4, 6)[:, ::2], np.zeros((2, 0)), np.ones((0, 2), bool), np.ones((1, 1))):
+        for k in counts:
+            try:
+                wanted = f(x, k)
+            except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+                with pytest.raises(type(error)):
+                    jitted(x, k)
+                continue
+            found = jitted(x, k)
+            for a, b in zip(found, wanted, strict=True) if isinstance(wanted, list) else [(found, wanted)]:
+                assert (a.dtype, a.shape) == (b.dtype, b.shape), (k, x.shape)
+                np.testing.assert_array_equal(a, b)

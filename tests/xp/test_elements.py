@@ -138,3 +138,13 @@ def test_tensors_of_more_axes_are_solved() -> None:
     for k in (2, 2):
         for want, got in zip(inverted(x, b, k), jitted(x, b, k), strict=True):
             np.testing.assert_array_equal(want, got)
+
+
+def beside_rows(x: Any, v: Any) -> Any:
+    return np.array([[v, 2], [0, 1]]), np.asarray([(0.5, True), [x[0], v]]), np.stack([[v, 2], [0, 1]])
+
+
+def test_rows_of_known_numbers_stand_beside_traced_ones() -> None:
+    jitted = jg.jit(beside_rows)
+    for dtype in ("i1", "u8", "f4", "c8", "?"):
+        assert all(same(beside_rows, jitted, dtype, v) for v in (3, 2.5, 1j, True, np.int16(1)))
