@@ -36,6 +36,7 @@ TRACED: Final[dict[str, str]] = {
     """,
     "numpy.lib._polynomial_impl": "__call__",
     "numpy.polynomial._polybase": "__call__ __init__ fit deriv integ linspace mapparms degree",
+    "numpy.polynomial.polyutils": "mapdomain mapparms getdomain",
     "numpy.linalg": "cross diagonal matmul matrix_transpose outer tensordot trace vecdot matrix_norm vector_norm",
 }
 #: What is traced of NumPy's bases of polynomials, by the names behind the prefix of each basis.

@@ -146,6 +146,15 @@ def _meets_sequence(a: Any, b: Any) -> bool:
     return known and type(items) in _SEQUENCES and iteration.any_traced(items)
 
 
+#: Functions of `operator` to the method of a tracer that does it, its name, and how many operands it takes.
+FUNCTIONS: Final[dict[int, tuple[str, str, int]]] = {
+    id(getattr(operator, name)): (method, name, count)
+    for method, names, count in (("binary", _BINARY, 2), ("unary", _UNARY, 1), ("augmented", _AUGMENTED, 2))
+    for name in names
+    if hasattr(operator, name)
+}
+
+
 class Operators(Members):
     """What a tracer does for operators, tests and names."""
 

@@ -39,7 +39,7 @@ from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import Place
 from jitgraph.tracing.leaves import is_opaque_function, is_opaque_module
 from jitgraph.tracing.members import PLAIN, WRAPPERS, find_on_class
-from jitgraph.tracing.operators import Operators
+from jitgraph.tracing.operators import FUNCTIONS, Operators
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, OneOf, Poison
 from jitgraph.tracing.proxies import bare, proxied, proxied_cell
@@ -115,6 +115,9 @@ class Tracer(Operators):
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         if self.mode.shown:
             texts.check_reading(self, f, args)
+        operation = FUNCTIONS.get(id(f))
+        if operation is not None and len(args) == operation[2] and not kwargs:
+            return getattr(self, operation[0])(operation[1], *args)
         if id(f) in _WRITING or "out" in kwargs:
             args, kwargs = self._written(f, args, kwargs)
         if len(self.mode.blocks) > 1:

@@ -63,6 +63,14 @@ def _dtype(dtype: Any, what: str, default: Any = np.float64) -> np.dtype:
     return found
 
 
+@numpy_function(np.can_cast)
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """NumPy's rule, known while tracing: of arrays and NumPy's numbers their dtype."""
+    if type(from_) is Tensor:
+        from_ = from_.type.dtype.type().item() if from_.type.is_python else from_.type.dtype
+    return np.can_cast(from_, to, casting)  # type: ignore[arg-type]
+
+
 @numpy_function(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> np.dtype:
     """The dtype that NumPy's promotion gives: known while tracing."""
@@ -248,6 +256,8 @@ def array(
             result = apply(R("copy"), result, order="C")
         if dtype is not None:
             result = cast(result, dtype)
+        if memory_order(order) == "F":
+            result = ordered(result, "F")
     else:
         result = _known(mode, np.array(object, dtype, order=order, subok=False))  # type: ignore[call-overload]
     extra = ndmin - result.type.ndim
@@ -274,7 +284,8 @@ def fresh(mode: Mode, data: np.ndarray) -> Tensor:
 def _known(mode: Mode, items: Any) -> Tensor:
     data = np.asarray(items)
     check_dtype(data.dtype, "array")
-    return fresh(mode, data)
+    made = fresh(mode, data)
+    return ordered(made, "F") if data.flags.fnc else made
 
 
 def _copied(x: Tensor, dtype: Any, order: str, copy: bool) -> Tensor:
@@ -402,12 +413,18 @@ def arange(
             nonzero = lift(mode, binary("ne", step, 0))
             mode.check(nonzero, "ZeroDivisionError", "division by zero")
             start, stop, step = (cast(array_tensor(v, mode), np.int64)[()] for v in (start, stop, step))
-    length = EXPORTS["ceil"](binary("truediv", binary("sub", stop, start), step))
+    distance = binary("sub", stop, start)
+    turns = binary("truediv", distance, step)
+    length = EXPORTS["ceil"](turns)
     number = apply(R("eq"), length, length)
     mode.check(lift(mode, number), "ValueError", "arange: cannot compute length")
     held = apply(R("lt"), apply(R("abs"), length), float(2**63 // np.dtype(dtype).itemsize))
     mode.check(lift(mode, held), "ValueError", "Maximum allowed size exceeded")
     count = EXPORTS["maximum"](cast(tensor(length), np.int64), 0)
+    if tensor(turns).type.dtype.kind == "f":  # a distance that is divided down to zero counts
+        vanished = EXPORTS["logical_and"](apply(R("eq"), turns, 0.0), apply(R("ne"), distance, 0))
+        forward = EXPORTS["logical_not"](EXPORTS["signbit"](turns))
+        count = EXPORTS["where"](EXPORTS["logical_and"](vanished, forward), 1, count)
     return _stepped(mode, start, step, mode.bind(lift(mode, count), "k", 0), np.dtype(dtype))
 
 
@@ -423,7 +440,10 @@ def _stepped(mode: TraceMode, start: Any, step: Any, size: DimLike, dtype: np.dt
         return iota(mode, start, step, size, dtype)
     wide = np.dtype(np.float32) if dtype == np.float16 else dtype  # that loop computes so
     first, second = (cast(cast(array_tensor(x, mode), dtype), wide)[()] for x in (start, binary("add", start, step)))
-    return cast(iota(mode, first, binary("sub", second, first), size, wide), dtype)  # type: ignore[no-any-return]
+    difference = binary("sub", second, first)
+    if wide.kind == "f":  # one element is `start`, however long the step
+        difference = EXPORTS["where"](EXPORTS["isfinite"](difference), difference, 0)
+    return cast(iota(mode, first, difference, size, wide), dtype)  # type: ignore[no-any-return]
 
 
 def integer_dim(mode: TraceMode, x: Any) -> DimLike:
@@ -475,43 +495,63 @@ def linspace(
     count = size_of(num)
     if isinstance(count, int) and count < 0:
         raise errors.ShapeError(f"Number of samples, {count}, must be non-negative.")
-    if tensor(start, mode).type.shape or tensor(stop, mode).type.shape:
-        raise errors.TraceError(
-            errors.describe("linspace between arrays has no compiled form", remedy="use a + t * (b - a).")
-        )
     ends = [tensor(v, mode) for v in (start, stop)]
+    rank = max(t.type.ndim for t in ends)
     working = np.result_type(*(_WEAK.get(t.type.kind, t.type.dtype) for t in ends), 1.0)
-    a, b = (as_kind(cast(t, working), "np_scalar") for t in ends)
+    a, b = (cast(t, working) if rank else as_kind(cast(t, working), "np_scalar") for t in ends)
     divisor = count - 1 if endpoint else count
     out_dtype = working if dtype is None else np.dtype(dtype)
     delta = binary("sub", b, a)
-    y = iota(mode, 0.0, 1.0, count, working)
+    y = _rows(iota(mode, 0.0, 1.0, count, working), rank)
     step: Any = math.nan
-    try:
-        several, known = mode.decide(">", divisor, 0), True
-    except Undecided:  # as if there were several: one element is `start` all the same
-        several, known, divisor = True, False, dim_max(divisor, 1)
+    several, known = _is_several(mode, divisor, retstep)
+    if not known:  # as if there were several: one element is `start` all the same
+        divisor = dim_max(divisor, 1)
     if several:
         step = binary("truediv", delta, _number(mode, divisor, working))
+        still = binary("eq", step, 0)
         spread = EXPORTS["where"](
-            binary("eq", step, 0),
+            EXPORTS["any"](still) if rank else still,
             binary("mul", binary("truediv", y, _number(mode, divisor, working)), delta),
             binary("mul", y, step),
         )
         y = binary("add", spread, a)
         if endpoint and not known:
-            y = EXPORTS["where"](
-                binary("eq", iota(mode, 0, 1, count, dtypes.I64), _number(mode, divisor, dtypes.I64)), b, y
-            )
+            at = _rows(iota(mode, 0, 1, count, dtypes.I64), rank)
+            y = EXPORTS["where"](binary("eq", at, _number(mode, divisor, dtypes.I64)), b, y)
         elif endpoint:
-            last = view_of(y, IndexMap((), (AxisMap(count - 1, 0, None),)))
-            assign(last, b)
+            rest = y.type.shape[1:]
+            axes = (AxisMap(count - 1, 0, None), *(AxisMap(0, 1, k) for k in range(len(rest))))
+            assign(view_of(y, IndexMap(rest, axes)), b)
     else:
         y = binary("add", binary("mul", y, delta), a)
     if np.dtype(out_dtype).kind in "iu":
         y = EXPORTS["floor"](y)
+    if axis != 0:
+        y = EXPORTS["moveaxis"](y, 0, axis)
     y = cast(y, out_dtype)
     return (y, step) if retstep else y
+
+
+def _rows(x: Tensor, rank: int) -> Tensor:
+    """Numbers along the first of `rank + 1` axes."""
+    (n,) = x.type.shape
+    return view_of(x, IndexMap((n, *(1,) * rank), (AxisMap(0, 1, 0),))) if rank else x
+
+
+def _is_several(mode: Mode, divisor: DimLike, told: bool) -> tuple[bool, bool]:
+    """Whether `linspace` has a step, and whether that is known before the run.
+
+    Args:
+        told: the step is a result: NumPy's number, or Python's NaN.
+    """
+    try:
+        return mode.decide(">", divisor, 0), True
+    except Undecided:
+        if told and isinstance(mode, TraceMode) and mode.can_turn_back():
+            some = mode.assume(mode.compare("gt", divisor, 0), "a number of samples")
+            return some, not some
+        return True, False
 
 
 def _number(mode: Mode, d: DimLike, dtype: np.dtype) -> Any:
@@ -539,8 +579,7 @@ def eye(
 
 
 def _column(x: Tensor) -> Tensor:
-    (n,) = x.type.shape
-    return view_of(x, IndexMap((n, 1), (AxisMap(0, 1, 0),)))
+    return _rows(x, 1)
 
 
 @numpy_function(np.identity, creates=True)

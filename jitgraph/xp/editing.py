@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from jitgraph.xp.core import (
     EXPORTS,
     NUMPY_TABLE,
     array_tensor,
+    axes_of,
     axis_of,
     cast,
     mode_in,
     not_negative,
     numpy_function,
     size_of,
+    sizes_agree,
     tensor,
 )
 from jitgraph.xp.creation import arange, array, asarray, ascontiguousarray, asfortranarray, diag, full_of
@@ -181,6 +184,10 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
         type(places) is Tensor and not places.type.ndim and places.type.dtype.kind == "b"
     ):
         return _by_host("delete", arr, obj, axis)
+    if type(places) is Tensor and places.type.dtype.kind == "b":
+        text = "boolean array argument obj to delete must be one dimensional and match the axis length of {1}"
+        if places.type.ndim != 1 or not sizes_agree(mode, places.type.shape[0], n, text):
+            raise errors.ShapeError(text.format(0, n if isinstance(n, int) else _example(mode, n)))
     if type(places) is Tensor and places.type.dtype.kind == "f":
         places = cast(places, np.intp) if not isinstance(obj, Tensor) and not np.size(obj) else places
     setitem(keep, places, False)  # the value
@@ -193,23 +200,31 @@ def _is_plain(bound: Any) -> bool:
 
 @numpy_function(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Of one axis: a view from the first to the last element that is not zero."""
+    """A view from the first to the last element that is not zero, along each axis."""
     x = array_tensor(filt)
-    if x.type.ndim != 1 or axis not in (None, 0, -1):
-        return _by_host("trim_zeros", filt, trim, axis)
     trim = trim.lower()
     if trim not in {"fb", "bf", "f", "b"}:
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    axes = axes_of(axis, x.type.ndim, "trim_zeros")
+    if not axes:
+        return filt
     mode = x._storage.mode
-    n = x.type.shape[0]
-    if mode.decide("==", n, 0):
-        return getitem(x, slice(0, 0))
-    size = n if isinstance(n, int) else dim_tensor(mode, n)
+    if isinstance(filt, list | tuple) and isinstance(mode, TraceMode):
+        mode.leave("np.trim_zeros of a list is a list, of a length that only data tell", "pass an array.")
+    whole = [slice(None)] * x.type.ndim
+    if builtins.any(mode.decide("==", n, 0) for n in x.type.shape):
+        return getitem(x, tuple(slice(0, 0) if k in axes else s for k, s in enumerate(whole)))
     there = EXPORTS["not_equal"](x, 0)
     found = any(there)
-    start = where(found, argmax(there), 0) if "f" in trim else 0
-    last = size - argmax(flip(there)) if "b" in trim else size
-    return getitem(x, slice(start, where(found, last, 0)))
+    for k in axes:
+        n = x.type.shape[k]
+        size = n if isinstance(n, int) else dim_tensor(mode, n)
+        others = tuple(i for i in range(x.type.ndim) if i != k)
+        seen = any(there, axis=others) if others else there
+        start = where(found, argmax(seen), 0) if "f" in trim else 0
+        last = size - argmax(flip(seen)) if "b" in trim else size
+        whole[k] = slice(start, where(found, last, 0))
+    return getitem(x, tuple(whole))
 
 
 @numpy_function(np.ediff1d)

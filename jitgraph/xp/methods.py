@@ -286,7 +286,8 @@ def iterate(x: Tensor) -> Any:
 def is_integer(x: Tensor) -> Any:
     if not x.is_traced:
         return plain(x).is_integer()
-    return scalars.bool_(operators.binary("eq", x, elementwise.trunc(x)))
+    whole = operators.binary("eq", x, elementwise.trunc(x))
+    return scalars.bool_(elementwise.logical_and(whole, elementwise.isfinite(x)))
 
 
 def _python_method(name: str) -> Callable[..., Any]:

@@ -565,6 +565,9 @@ def converted(
     if type(dtype) is Tensor:
         raise errors.DTypeError("Cannot interpret an array as a data type")
     wanted = np.dtype(dtype)
+    mode = x._storage.mode
+    if casting == "same_value" and isinstance(mode, TraceMode):
+        mode.leave("astype with casting='same_value' compares the elements", "cast, and compare them.")
     if not can_cast(x.type, wanted, casting):
         raise errors.DTypeError(
             f"Cannot cast array data from {x.type.dtype!r} to {wanted!r} according to the rule {casting!r}"
