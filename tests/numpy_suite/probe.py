@@ -13,6 +13,7 @@ import operator
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -211,7 +212,7 @@ class Probe:
     # --- comparing
 
     def _call(self, name: str, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if self.busy:
+        if self.busy or threading.current_thread() is not threading.main_thread():  # of which a call is limited in time
             return f(*args, **kwargs)
         self.busy = True
         try:
@@ -228,7 +229,7 @@ class Probe:
             try:
                 result = f(*args, **kwargs)
             except Exception as e:
-                if _WIDE and not isinstance(e, Warning):
+                if _WIDE and not isinstance(e, Warning | FloatingPointError):  # of the error state of a test
                     self._compare_error(name, f, method, e, given, copied, kept)
                 raise
             self._compare(name, f, method, result, given, copied, kept)
@@ -256,6 +257,8 @@ class Probe:
         undefined = given[1].get("where", True) is not True and given[1].get("out") is None
         if undefined and name.removeprefix("np.") in _UFUNCS:
             raise Plain("where= without out=: what is left out is undefined")
+        if name == "np.pad" and "empty" in (*given[0][2:3], given[1].get("mode")):
+            raise Plain("np.pad: what stands around is undefined")
         self.lines[key] += 1
         return arrays
 
