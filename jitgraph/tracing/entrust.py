@@ -129,23 +129,24 @@ def contains(tracer: Any, x: Any, container: Any) -> Any:
     if _is_users(kind) and kind is not Tensor:
         method = tracer.member(kind, "__contains__")
         if isinstance(method, FunctionType):
-            return tracer.call(method, container, x)
+            return tracer.call(bool, tracer.call(method, container, x))  # Python's `in` is a bool
         walked = iterable(tracer, container)
         if walked is not container:
-            found: Any = False
-            for item in walked:
-                found = tracer.or_(found, functools.partial(_same, tracer, item, x))
-            return found
+            return _is_among(tracer, walked, x)
     if kind is TraceGlobals:
         return container.has(x)
     if isinstance(container, _KEYED):
         tracer.outside.pin(x)
     elif kind in (list, tuple) and (_is_users(type(x)) or any_traced((x, container))):
-        found = False
-        for item in container:
-            found = tracer.or_(found, functools.partial(_same, tracer, item, x))
-        return tracer.call(bool, found)
+        return _is_among(tracer, container, x)
     return x in container
+
+
+def _is_among(tracer: Any, items: Any, x: Any) -> Any:
+    found: Any = False
+    for item in items:
+        found = tracer.or_(found, functools.partial(_same, tracer, item, x))
+    return tracer.call(bool, found)
 
 
 def _same(tracer: Any, a: Any, b: Any) -> Any:

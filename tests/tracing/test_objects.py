@@ -672,3 +672,29 @@ def test_objects_that_are_arrays_to_numpy() -> None:
         for found, expected in zip(f(np.ones(4)), _objects_as_arrays(np.ones(4)), strict=True):
             np.testing.assert_array_equal(found, expected, strict=True)
     assert f.cache_info().entries == 1
+
+
+class Around:
+    def __init__(self, v):
+        self.v = v
+
+    def __contains__(self, x):
+        return abs(x - self.v) < 1
+
+
+class Listed:
+    def __init__(self, *items):
+        self.items = items
+
+    def __iter__(self):
+        return iter(self.items)
+
+
+def test_in_is_a_bool_of_pythons():
+    def f(x):
+        return x[0] in Around(x[1]), x[0] not in Around(x[2]), x[0] in Listed(x[1], x[2]), x[0] in [x[1], x[2]]
+
+    for x in (np.array([1.0, 1.5, 1.0]), np.array([1.0, 4.0, 2.0])):
+        found = Jit(f)(x)
+        assert found == f(x)
+        assert all(type(b) is bool for b in found)
