@@ -152,8 +152,10 @@ class CaptureMode(TraceMode):
         self.turns = 0
         #: What bools are in this call, if that is cheap to know.
         self.foresight = Foresight(builder.graph)
-        #: Answers to `assume`, in order, that calls of the compiled code gave; further ones are foreseen, or True.
+        #: Answers to `assume`, in order, that calls of the compiled code gave; further ones are foreseen, or guessed.
         self.path: tuple[bool, ...] = ()
+        #: The same, by the places that asked.
+        self.answered: dict[SourceLoc | None, list[bool]] = {}
         #: The answers of this trace.
         self.assumed: list[bool] = []
         self.known_flags: dict[Value, bool] = {}
@@ -164,7 +166,8 @@ class CaptureMode(TraceMode):
         #: Whether a call back with an effect was emitted.
         self.effects = False
         self.blocks: list[Block] = [builder.block]
-        self._bound: dict[Value, list[tuple[Block, DimLike]]] = {}
+        #: Symbols that integers were bound to, by integers and bounds, with the blocks of the ops.
+        self._bound: dict[tuple[Value, DimLike | None, DimLike | None], list[tuple[Block, DimLike]]] = {}
         #: Storages that may share memory with others on one path.
         self._watched: list[Watched] = []
         #: Copies that may be views of another storage, with the key to settle that: see `perhaps_view`.
@@ -430,23 +433,24 @@ class CaptureMode(TraceMode):
         self, value: Value, prefix: str = "i", lower: DimLike | None = None, upper: DimLike | None = None
     ) -> DimLike:
         """One symbol for one integer, wherever its op is in scope; an integer argument's is known to the caller."""
-        for block, known in self._bound.get(value, ()):
-            if block in self.blocks and lower is None and upper is None:
-                return known
-        is_argument = value.block is self.builder.graph.body
-        if is_argument and (lower is not None or upper is not None):
-            return super().bind(value, prefix, lower, upper)
+        key = (value, lower, upper)
+        known = self.symbol_of(value) if lower is None and upper is None else self._symbol(key)
+        if known is not None:
+            return known
         dim = super().bind(value, prefix, lower, upper)
-        name = str(dim)
-        if is_argument and name in self.builder.graph.symbols:
-            self.builder.graph.symbols[name] = Symbol(name, "value", arg=value.index, axis=-1, lower=lower, upper=upper)
-        if lower is None and upper is None:
-            self._bound.setdefault(value, []).append((self.builder.block, dim))
+        name, graph = str(dim), self.builder.graph
+        if value.block is graph.body and lower is None and upper is None and name in graph.symbols:
+            graph.symbols[name] = Symbol(name, "value", arg=value.index, axis=-1)
+        self._bound.setdefault(key, []).append((self.builder.block, dim))
         return dim
 
     def symbol_of(self, value: Any) -> DimLike | None:
-        """The symbol that an integer is bound to, if it is."""
-        return next((dim for block, dim in self._bound.get(value, ()) if block in self.blocks), None)
+        """The symbol that an integer is bound to, if it is; that of a size before another one."""
+        found = self._symbol((value, 0, None))
+        return self._symbol((value, None, None)) if found is None else found
+
+    def _symbol(self, key: tuple[Value, DimLike | None, DimLike | None]) -> DimLike | None:
+        return next((dim for block, dim in self._bound.get(key, ()) if block in self.blocks), None)
 
     def index_symbol(self, name: str, lower: DimLike, upper: DimLike) -> str:
         """A symbol for a loop index with inclusive bounds."""
@@ -652,10 +656,12 @@ class CaptureMode(TraceMode):
         number = len(self.assumed)
         if number >= _MOST_ASSUMED:
             self.leave(f"{why} depends on data, and so did {number} before it", "use a loop in the function itself.")
+        place = self.locate()
         if number < len(self.path):
             answer = self.path[number]
+            self.answered.setdefault(place, []).append(answer)
         elif number < max(_HELD, 2 * len(self.path)):
-            answer = self.foresight.truth(flag) is not False
+            answer = self._guess(flag, self.answered.get(place, [])[-2:])
         else:
             answer = False
         self.assumed.append(answer)
@@ -663,9 +669,23 @@ class CaptureMode(TraceMode):
         condition = flag if answer else self.builder.apply(REGISTRY["logical_not"], flag)[0]
         undone = self._put_back(condition)
         sites = self.builder.graph.sites
-        sites.append(Site("deoptimise", f"assumption {number}", self.locate(), Assumption(number, undone)))
+        sites.append(Site("deoptimise", f"assumption {number}", place, Assumption(number, undone)))
         self.emit_effect("check", [condition], site=len(sites) - 1)
         return answer
+
+    def _guess(self, flag: Value, last: Sequence[bool]) -> bool:
+        """What a bool is in the call that is traced, or what it will be; `last`: the last answers at this place."""
+        foreseen = self.foresight.truth(flag)
+        if foreseen is not None:
+            return foreseen
+        if len(self.assumed) < 3 * len(self.path) and len(last) == 2 and last[0] == last[1]:
+            return last[0]  # a loop that is traced turn by turn goes on as it began
+        made = flag.producer
+        while made is not None and made.name == "as_kind":
+            made = made.operands[0].producer
+        return (
+            made is None or made.name != "eq" or made.operands[0].type.dtype.kind not in "fc"
+        )  # floats are rarely equal
 
     def unsupported(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Callable[..., Any] | None = None

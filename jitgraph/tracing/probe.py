@@ -24,6 +24,7 @@ from jitgraph.ir.types import TensorType, dense_layout, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
 from jitgraph.records import dataclass
 from jitgraph.tensor import Tensor
+from jitgraph.xp.core import NEGATIVE, size_of
 
 if TYPE_CHECKING:
     from jitgraph.tracing.capture_mode import CaptureMode
@@ -80,6 +81,42 @@ def learn(
     Raises:
         what `fn` raises for all stand-ins, as it raises for these sizes whatever the data; Refused.
     """
+    found = _known(mode, fn, tree, leaves, dynamic)
+    ints = [leaves[k] for k in dynamic if type(leaves[k]) is Tensor and leaves[k].type.kind == "py_int"]
+    unbound = [x for x in ints if x._dim is None and mode.symbol_of(x._storage.value) is None]
+    if unbound and any(_has_unknown(t) for t in flatten(found.promised)[0]):
+        for x in unbound:  # perhaps the result has as many elements
+            if _refuses_negative(mode, fn, tree, leaves, dynamic, x):
+                size_of(x)
+            else:
+                mode.bind(x._storage.value)
+        found = _known(mode, fn, tree, leaves, dynamic)
+    return found.promised
+
+
+def _refuses_negative(
+    mode: CaptureMode, fn: Callable[..., Any], tree: TreeDef, leaves: Sequence[Any], dynamic: Sequence[int], x: Tensor
+) -> bool:
+    """Whether an integer is a size, and NumPy says so if it is negative."""
+    given = list(leaves)
+    for k in dynamic:
+        operand = _Operand.of(mode, leaves[k])
+        given[k] = -1 if leaves[k] is x else operand.stand_in("ones", _hints(mode, [operand]))
+    try:
+        _call(fn, tree, given, [given[k] for k in dynamic])
+    except Exception as error:  # noqa: BLE001  # whatever it is: it is NumPy's
+        return str(error) == NEGATIVE
+    return False
+
+
+def _has_unknown(t: Any) -> bool:
+    return isinstance(t, TensorType) and any(isinstance(d, Unknown) for d in t.shape)
+
+
+def _known(
+    mode: CaptureMode, fn: Callable[..., Any], tree: TreeDef, leaves: Sequence[Any], dynamic: Sequence[int]
+) -> _Learnt:
+    """What `learn` answers, from what was learnt before if there is something."""
     operands = [_Operand.of(mode, leaves[k]) for k in dynamic]
     hints = _hints(mode, operands)
     known = mode.builder.graph.symbols
@@ -92,7 +129,7 @@ def learn(
         if learnt is not None:
             if not learnt.told_apart:
                 _equate(mode, hints)
-            return learnt.promised
+            return learnt
     try:
         found = _learn(fn, tree, leaves, dynamic, operands, hints, free)
     except Refused:
@@ -107,7 +144,7 @@ def learn(
         if len(_learnt) >= _KEPT:
             _learnt.clear()
         _learnt[key] = found
-    return found.promised
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -375,3 +375,12 @@ def test_polynomials_made_of_traced_values():
     for got, wanted in zip(*twice(f, np.linspace(-1, 2, 6)), strict=True):
         assert type(got) is type(wanted)
         np.testing.assert_allclose(got, wanted, rtol=1e-13)
+
+
+def test_a_size_that_is_an_argument_which_nothing_has_used_before():
+    def f(rng, n):
+        return rng.normal(size=n), rng.random((n, 2)), np.zeros(n)
+
+    x, y, z = jg.jit(f).trace(np.random.default_rng(1), 5).graph.body.terminator.operands
+    assert x.type.shape == z.type.shape
+    assert y.type.shape == (*z.type.shape, 2)

@@ -49,6 +49,27 @@ def test_a_branch_that_fits_no_graph_is_assumed():
     assert Jit(f).trace(V, path=(False,)).path == (False,)
 
 
+def grows(rng, n, limit):
+    found = []
+    w = rng.random(n)
+    for _ in range(5):
+        total = w.sum()
+        if total == 0:
+            break
+        if total > limit:
+            found.append(total)
+        w = w * rng.random(n)
+    return found
+
+
+@pytest.mark.parametrize("limit", [0.0, 1000.0])
+def test_what_nobody_can_foresee_is_guessed(limit):
+    """Floats are rarely equal, and a loop that is traced turn by turn goes on as it began."""
+    f = jg.jit(grows)
+    assert f(np.random.default_rng(1), 9, limit) == grows(np.random.default_rng(1), 9, limit)
+    assert f.cache_info().compiles <= 3
+
+
 def test_each_way_is_compiled_once():
     @jg.jit
     def f(x):
