@@ -359,13 +359,29 @@ def call_numpy(mode: CaptureMode, fn: Callable[..., Any], args: Any, kwargs: Any
             args = (*args[:at], _known(args[at]), *args[at + 1 :])
         elif name in kwargs:
             kwargs[name] = _known(kwargs[name])
-    if fn in DATA_DTYPE and mode.can_rerun():
+    if out is not None and getattr(fn, "__module__", None) == "numpy.fft":
+        result = call(mode, _into(fn), _as_first, (out, *args), kwargs, numpy=True)
+    elif fn in DATA_DTYPE and mode.can_rerun():
         result = _real_or_complex(mode, fn, args, kwargs)
     else:
         rule = rule_of(fn)
         assert rule is not None
         result = call(mode, fn, rule, args, kwargs, numpy=True)
     return result if out is None else deliver(result, out)
+
+
+def _as_first(out: TensorType, *args: Any, **kwargs: Any) -> TensorType:
+    return TensorType(dtypes.native(out.dtype), out.shape)
+
+
+def _into(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that works in its `out`, in the dtype and size of that, between its steps."""
+
+    @functools.wraps(fn)
+    def into(out: Any, *args: Any, **kwargs: Any) -> Any:
+        return fn(*args, out=np.empty(out.shape, dtypes.native(out.dtype)), **kwargs)
+
+    return into
 
 
 def _known(x: Any) -> Any:

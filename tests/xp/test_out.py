@@ -65,3 +65,24 @@ DOT = [
 @pytest.mark.parametrize("line", DOT)
 def test_outputs_of_dot(line: str) -> None:
     assert not _compared(line)
+
+
+FOURIER = [
+    "o = np.fft.fftn(f, out=np.zeros((5, 7), 'c8'))", "o = np.fft.rfftn(f, out=np.zeros((5, 4), 'c8'))", "o = np.fft.fft(c, out=c)",
+    "o = np.fft.rfftn(f, axes=(1, 0), out=np.zeros((3, 7), complex))", "o = np.fft.rfftn(f, axes=(1, 0), out=np.zeros((7, 3), complex).T)",
+    "o = np.fft.fft(c[:2], out=c[1:3])", "o = np.fft.fft(x, out=np.zeros(4, complex))", "o = np.fft.fft(x, out=np.zeros(3, '>c8'))",
+    "o = np.fft.rfft(x, out=x)", "o = np.fft.fft(x, n=4, out=np.zeros(4, complex))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", FOURIER)
+def test_transforms_work_in_their_output(line: str) -> None:
+    assert not _compared(line)
+
+
+def test_axes_of_a_transform_are_arguments() -> None:
+    f = jg.jit(lambda x, axes, out: np.fft.rfftn(x, axes=axes, out=out))
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for axes in ((0, 1), (0, 2), (2, 1)):
+        wanted = np.fft.rfftn(x, axes=axes)
+        np.testing.assert_array_equal(f(x, axes, np.zeros_like(wanted)), wanted)
