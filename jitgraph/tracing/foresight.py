@@ -53,6 +53,17 @@ class Foresight:
         found = self._run.env.get(flag)
         return None if found is None else bool(found)
 
+    def number(self, wanted: Value) -> Any:
+        """What a scalar is in this call; None as above."""
+        self._bind_arguments()
+        try:
+            with np.errstate(all="ignore"):
+                self._need(wanted)
+        except _REFUSED:
+            return None
+        found = self._run.env.get(wanted)
+        return None if found is None else np.asarray(found).item()
+
     def _bind_arguments(self) -> None:
         run, graph = self._run, self.graph
         for k in range(self._known, min(len(graph.args), len(self.arguments))):

@@ -10,6 +10,7 @@ Python, or it is an error.
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from jitgraph.ir.layouts import layout_of
 from jitgraph.ir.types import TensorType, dense_layout, python_type, scalar_type
 from jitgraph.pytree import TreeDef, flatten, register_leaf, unflatten
 from jitgraph.records import dataclass
-from jitgraph.tensor import Tensor
+from jitgraph.tensor import Tensor, read
 from jitgraph.xp.core import NEGATIVE, size_of
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 #: Stand-ins have at most this size where an example's is larger (relations of up to 2 between sizes are kept).
 _SMALL = 6
 _CONTENTS = ("matrix", "increasing", "zeros", "ones", "mixed", "large")
-#: What is tried if nothing else does: counts that are not small, numbers between 0 and 1, and what is far from singular
-#: as a matrix of whichever axes.
-_MANY, _ROUGH = "many", "rough"
+#: What is tried if nothing else does: counts that are not small, numbers between 0 and 1, what is far from singular as
+#: a matrix of whichever axes, and the numbers of the call that is traced.
+_MANY, _ROUGH, _EXAMPLE = "many", "rough", "example"
 #: Rounds of contents: all operands alike, then each another one.
 _ROUNDS = (*((k, 0) for k in range(len(_CONTENTS))), (1, 1), (4, 1))
 
@@ -197,7 +198,7 @@ def _learn(
     for _, env in _environments(hints, free) if not seen else ():
         if not _is_possible(operands, env):
             continue
-        for content in (_MANY, _ROUGH):
+        for content in (_MANY, _ROUGH, _EXAMPLE):
             given = list(leaves)
             for k, operand in zip(dynamic, operands, strict=True):
                 given[k] = operand.stand_in(content, env)
@@ -221,15 +222,17 @@ def _is_possible(operands: Sequence[_Operand], env: dict[str, int]) -> bool:
 class _Operand:
     type: TensorType
     dim: DimLike | None
+    foreseen: Callable[[], Any]
 
     @staticmethod
     def of(mode: CaptureMode, x: Any) -> _Operand:
+        foreseen = functools.partial(_foreseen, mode, x)
         if type(x) is Tensor:
             dim = x._dim if x.type.kind == "py_int" else None
             if dim is None and x.type.kind == "py_int":
                 dim = mode.symbol_of(x._storage.value)  # perhaps an array has as many elements
-            return _Operand(x.type, dim)  # type: ignore[arg-type]  # a `py_int` is no ratio
-        return _Operand(mode.type_of(mode.lift(x)), None)
+            return _Operand(x.type, dim, foreseen)  # type: ignore[arg-type]  # a `py_int` is no ratio
+        return _Operand(mode.type_of(mode.lift(x)), None, foreseen)
 
     def dims(self) -> list[DimLike]:
         return [*self.type.shape] if self.dim is None else [self.dim]
@@ -243,8 +246,15 @@ class _Operand:
         value: float = {"zeros": 0, "ones": 1}.get(content, 2 if t.dtype.kind != "b" else 1)
         if content == _MANY:
             value = {"b": 1, "i": 50, "u": 50}.get(t.dtype.kind, 0.5)
+        elif content == _EXAMPLE:
+            example = self.foreseen()
+            value = value if example is None else example
         number = t.dtype.type(value)
         return number.item() if t.is_python else number
+
+
+def _foreseen(mode: CaptureMode, x: Any) -> Any:
+    return mode.foresight.number(read(x)) if type(x) is Tensor and not x.type.shape else None
 
 
 def _array(t: TensorType, shape: list[int], content: str) -> np.ndarray:
@@ -263,7 +273,7 @@ def _array(t: TensorType, shape: list[int], content: str) -> np.ndarray:
         data = np.full(shape, 1 / max(shape[-1], 1) if shape else 1.0)
     elif content == _ROUGH:
         data = (np.arange(size) ** 2 * 7 % 101).reshape(shape)
-    elif content == "increasing":
+    elif content in ("increasing", _EXAMPLE):
         data = np.arange(size).reshape(shape)
     elif content == "large":
         data = (np.arange(size) * 3 + 50).reshape(shape)
@@ -334,6 +344,8 @@ def _hints(mode: CaptureMode, operands: Sequence[_Operand]) -> dict[str, int]:
         for d in operand.dims():
             for name in symbols(d):
                 hint = known[name].hint if name in known else None
+                if hint is None and name in known and known[name].origin == "value" and known[name].arg >= 0:
+                    hint = mode.foresight.number(mode.builder.graph.args[known[name].arg])  # an integer argument
                 found[name] = hint if hint is not None else 4 + 3 * len(found)
     if not _is_possible(operands, found):
         _put_within_bounds(mode, found)

@@ -384,3 +384,15 @@ def test_a_size_that_is_an_argument_which_nothing_has_used_before():
     x, y, z = jg.jit(f).trace(np.random.default_rng(1), 5).graph.body.terminator.operands
     assert x.type.shape == z.type.shape
     assert y.type.shape == (*z.type.shape, 2)
+
+
+def test_numbers_that_only_fit_together_are_tried_as_they_are():
+    def f(x, n, axis, bins, ends):
+        counts, edges, _ = np.histogram2d(x[:, 0], x[:, 1], bins)
+        return np.fft.fft(x, n=n, axis=axis), counts, edges, np.histogram(x, 3, range=ends)[1]
+
+    jitted, x = jg.jit(f), np.arange(12.0).reshape(6, 2)
+    for args in ((9, 0, ((0, 3.5, 4, 9.0), 4), (2, 7.5)), (10, 1, ((0, 0.5, 4, 4.5), 3), (-8, -7.5))):
+        for got, wanted in zip(jitted(x, *args), f(x, *args), strict=True):
+            assert got.dtype == wanted.dtype
+            np.testing.assert_array_equal(got, wanted)
