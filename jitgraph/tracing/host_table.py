@@ -106,9 +106,7 @@ def _percentile(*args: Any, **kwargs: Any) -> Any:
 def _polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
     y = _as_type(y)
     if full or cov or not isinstance(deg, int) or y.ndim not in (1, 2):
-        raise errors.TraceError(
-            "np.polyfit with full=, cov= or a list of degrees has no compiled form: wrap it with jg.host"
-        )
+        raise errors.LeftToPython("np.polyfit with full=, cov= or a list of degrees has no compiled form")
     dtype = np.dtype("c16") if "c" in (y.dtype.kind, _as_type(x).dtype.kind) else _FLOAT
     return TensorType(dtype, (deg + 1, *y.shape[1:]))
 

@@ -377,7 +377,10 @@ def sliding_window_view(
     source = array_tensor(x)
     mode = source._storage.mode
     if writeable:
-        raise errors.TraceError("sliding_window_view with writeable=True has no compiled form: write the slices of x")
+        text = "sliding_window_view with writeable=True has no compiled form"
+        if not isinstance(mode, TraceMode):
+            raise errors.TraceError(text)
+        mode.leave(text, "write the slices of x.")
     given = window_shape if isinstance(window_shape, list | tuple) else [window_shape]
     sizes = [not_negative(mode, size, "`window_shape` cannot contain negative values") for size in given]
     if axis is None and len(sizes) != source.type.ndim:

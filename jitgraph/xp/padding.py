@@ -39,14 +39,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     if set(kwargs) == {"constant_values"} and kwargs["constant_values"] is not None and mode == "constant":
         plain = True
     if not isinstance(mode, str) or mode not in ("constant", "empty", *_GATHERED) or not plain:
-        if callable(mode) or not isinstance(tracing, TraceMode):
-            raise errors.TraceError(
-                errors.describe(
-                    f"np.pad with the mode {mode!r} has no compiled form",
-                    tracing.locate() if isinstance(tracing, TraceMode) else None,
-                    remedy="use a mode that is a name, or wrap it with jg.host.",
-                )
-            )
+        if not isinstance(tracing, TraceMode):
+            raise errors.TraceError(f"np.pad with the mode {mode!r} has no compiled form")
+        if callable(mode):
+            tracing.leave("np.pad by a function has no compiled form", "use a mode that is a name.")
         return tracing.unsupported("np.pad", (array, pad_width, mode), kwargs, np.pad)
     ndim = x.type.ndim
     widths = _widths(tracing, pad_width, ndim)

@@ -14,6 +14,18 @@ import jitgraph as jg
 
 _INF = float("inf")
 _ENDS = (0, 2.5, np.float32(1), 1j, np.arange(3), np.ones((2, 3)), [1, 2, 5], np.int8(100))
+
+
+def _sevens(line: Any, widths: Any, axis: Any, options: Any) -> None:
+    line[: widths[0]] = 7 + axis
+
+
+def _written_windows(x: Any) -> Any:
+    windows = np.lib.stride_tricks.sliding_window_view(x, 2, writeable=True)
+    windows[0] = 9
+    return x, windows.sum()
+
+
 #: A function and the arguments of its calls.
 CALLS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
     "range of long steps": (
@@ -43,6 +55,11 @@ CALLS: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]] = {
     "mapped": (
         lambda x, v: (np.polynomial.polyutils.mapdomain(x, x, v), np.polynomial.polyutils.getdomain(v)),
         [([0.0, 2], [-2, 2]), ([0.0, 2], np.array([1.0, 5.0]))],
+    ),
+    "padded by a function": (lambda x: np.pad(x, (1, 2), _sevens), [(np.arange(3),), (np.ones((2, 2)),)]),
+    "windows that are written": (_written_windows, [(np.arange(5.0),)]),
+    "fitted with more results": (
+        lambda x: (np.polyfit(x, x**2 + 1, 1, full=True), np.polyfit(x, x**3, 1, cov=True)), [(np.arange(6.0),)]
     ),
 }  # fmt: skip
 
