@@ -31,7 +31,7 @@ from jitgraph.records import dataclass
 from jitgraph.specialise import MISS, RUN_PLAIN, OtherPath, Plain, Specialisation
 from jitgraph.tensor import current_mode
 from jitgraph.tracing.leaves import TAPED, CallSpec, key_text
-from jitgraph.tracing.trace import Assumption, Trace, TraceOptions, call_key
+from jitgraph.tracing.trace import Assumption, Trace, TraceOptions, call_key, may_serve
 
 if TYPE_CHECKING:
     from jitgraph.native.both import Comparison
@@ -134,7 +134,7 @@ class Dispatcher:
         """Call through a specialisation whose path begins with `path`; it is made if there is none."""
         cache = self.cache
         for item in cache.get(key):
-            if path and item.path[: len(path)] != path:
+            if path and not may_serve(item.path, path):
                 continue
             result = item(leaves, (args, kwargs))
             if type(result) is OtherPath:
@@ -223,7 +223,7 @@ class Dispatcher:
         with self.cache.lock:
             known = self.cache.get(key)
             for item in known:  # another thread may have made it meanwhile
-                result = MISS if path and item.path[: len(path)] != path else item(leaves, (args, kwargs))
+                result = MISS if path and not may_serve(item.path, path) else item(leaves, (args, kwargs))
                 if type(result) is OtherPath:
                     path = result.path
                 elif result is not MISS:

@@ -18,7 +18,7 @@ from jitgraph.tensor import Tensor, plain, view_array
 from jitgraph.tracing import running
 from jitgraph.tracing.hidden import MISSING, NO_CALL, Call, Live
 from jitgraph.tracing.leaves import Key, leaf_type
-from jitgraph.tracing.trace import Assumption, Trace
+from jitgraph.tracing.trace import Assumption, Path, Trace
 
 
 class Outcome:
@@ -215,7 +215,8 @@ class Specialisation:
         number = self._assumptions.get(other.args[1]) if self._assumptions and len(other.args) > 1 else None
         if number is None:
             return RUN_PLAIN
-        return OtherPath((*self.path[:number], not self.path[number]))
+        assert isinstance(self.path, Path), "a trace that assumes has been traced in this process"
+        return OtherPath(self.path.other_way(number))
 
     def _result(self, made: Sequence[Any], args: Sequence[Any], call: Call) -> Any:
         env: Env = {name: extent(args[arg], axis) for name, arg, axis in self._sizes}

@@ -50,7 +50,7 @@ from jitgraph.tracing.reruns import settle_reruns
 from jitgraph.tracing.restart import Exhausted, Restart
 from jitgraph.tracing.results import Results, prune
 from jitgraph.tracing.standins import Tracer
-from jitgraph.tracing.trace import Trace, TraceOptions
+from jitgraph.tracing.trace import Path, Trace, TraceOptions
 
 _RESTARTS = 40
 #: A branch that is settled for more visits (the turns of a loop traced one by one) is settled for all.
@@ -81,6 +81,8 @@ def trace(
     spec = spec or CallSpec(fn, options.static_argnames)
     leaves, tree = spec.flatten(args, kwargs)
     decisions = _Decisions()
+    if isinstance(path, Path):
+        decisions.settled |= path.settled
     first: errors.TraceError | None = None
     for _ in range(_RESTARTS):
         capture = _Capture(fn, options, spec, leaves, tree, decisions, (args, kwargs), path)
@@ -399,7 +401,7 @@ class _Capture:
             writes=self.graph.body.terminator.attrs["mutates"],
             also_arguments=self.outside.also_arguments,
             held=[x for x, k in zip(self.leaves, self.keys, strict=True) if k[0] == "static"],
-            path=tuple(self.mode.assumed),
+            path=Path.of(self.mode.assumed, self.mode.settled),
             reads=self.outside.reads,
         )
 

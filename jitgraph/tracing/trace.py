@@ -5,7 +5,7 @@ Nothing here needs the tracer: a process that finds everything on disk does with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,33 @@ class Assumption:
 
     number: int
     undone: bool = False
+
+
+class Path(tuple[bool, ...]):  # noqa: SLOT001  # tuples have none
+    """Answers to `CaptureMode.assume`, in order.
+
+    Attributes:
+        settled: branches that the trace which asked had settled: one that settles others asks other questions.
+    """
+
+    settled: frozenset[Any] = frozenset()
+
+    @staticmethod
+    def of(answers: Iterable[bool], settled: Iterable[Any]) -> Path:
+        made = Path(answers)
+        made.settled = frozenset(settled)
+        return made
+
+    def other_way(self, number: int) -> Path:
+        """What is known of a call for which the assumption of that number does not hold."""
+        return Path.of((*self[:number], not self[number]), self.settled)
+
+
+def may_serve(answers: tuple[bool, ...], known: tuple[bool, ...]) -> bool:
+    """Whether a trace with these answers may serve a call of which some are known."""
+    if isinstance(answers, Path) and isinstance(known, Path) and answers.settled != known.settled:
+        return not answers.settled < known.settled  # else the call has been there
+    return answers[: len(known)] == known
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def queens(n):
     return count
 
 
-@cases.add((4,), (6,), reruns=(0, 1))
+@cases.add((4,), (6,))
 def draws_with_weights_of_a_number(n):
     rng = np.random.default_rng(n)
     return rng.choice(n, p=np.full(n, 1 / n))

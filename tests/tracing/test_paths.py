@@ -1,6 +1,7 @@
 """Assumptions, kinds that depend on the path, places: what the traces and graphs are."""
 
 import gc
+import warnings
 import weakref
 
 import numpy as np
@@ -68,6 +69,31 @@ def test_what_nobody_can_foresee_is_guessed(limit):
     f = jg.jit(grows)
     assert f(np.random.default_rng(1), 9, limit) == grows(np.random.default_rng(1), 9, limit)
     assert f.cache_info().compiles <= 3
+
+
+def first_above(x, n):
+    s = 0
+    for i in range(n):
+        for v in x:
+            s += v
+            if s > 1:
+                return s, i, "hit"
+        if s < -1:
+            break
+    else:
+        return s, n, "done"
+    return s, i, None
+
+
+def test_answers_of_a_trace_are_not_those_to_the_questions_of_another_one():
+    f = jg.jit(first_above)
+    calls = [(np.full(5, -2.0), 3), (np.array([-0.7]), 1), (np.full(5, -2.0), 3), (np.array([-0.7]), 1)]
+    for x, n in calls:
+        assert f(x, n) == first_above(x, n)
+    assert f.cache_info().entries <= 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(np.array([-0.7]), 1)
 
 
 def test_each_way_is_compiled_once():
