@@ -13,6 +13,8 @@ from unittest import mock
 
 import numpy as np
 
+from tests.fuzz.containers import parts
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -134,12 +136,9 @@ def _frames(error: BaseException) -> Iterator[TracebackType]:
 
 
 def flat(results: Any) -> list[Any]:
-    """The leaves of tuples, lists and dicts."""
-    if isinstance(results, tuple | list):
-        return [leaf for x in results for leaf in flat(x)]
-    if isinstance(results, dict):
-        return [leaf for x in results.values() for leaf in flat(x)]
-    return [results]
+    """The leaves of tuples, lists, dicts and the objects of fuzzed programs."""
+    inner = parts(results)
+    return [results] if inner is None else [leaf for x in inner for leaf in flat(x)]
 
 
 def tree_of(x: Any) -> Any:
@@ -148,6 +147,8 @@ def tree_of(x: Any) -> Any:
         return type(x).__name__, [tree_of(i) for i in x]
     if isinstance(x, dict):
         return "dict", {k: tree_of(i) for k, i in x.items()}
+    if parts(x) is not None:
+        return type(x).__name__, {k: tree_of(i) for k, i in vars(x).items()}
     return None
 
 

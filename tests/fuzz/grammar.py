@@ -8,7 +8,7 @@ written into the place drawn last, `<axis>` an axis of the expression drawn last
 from __future__ import annotations
 
 #: Features that some parts of the package may lack; `python -m tests.fuzz.run --with name,name` adds them.
-FEATURES = ("complex", "float16", "swapped", "zero_sums", "where_sums", "exits", "products")
+FEATURES = ("complex", "float16", "swapped", "zero_sums", "where_sums", "exits", "products", "containers")
 #: Those drawn unless told otherwise.
 DEFAULT_FEATURES: frozenset[str] = frozenset({"complex", "float16", "swapped", "zero_sums"})
 
@@ -16,6 +16,8 @@ DEFAULT_FEATURES: frozenset[str] = frozenset({"complex", "float16", "swapped", "
 EXITS_FROM = 820_000
 #: Likewise complex products written over reversed arrays ("products").
 PRODUCTS_FROM = 1_200_000
+#: Likewise lists, tuples, dicts, named tuples and objects that hold arrays and numbers ("containers").
+CONTAINERS_FROM = 2_000_000
 
 Alternatives = tuple[tuple[float, str], ...]
 
@@ -187,6 +189,79 @@ MORE: dict[str, Alternatives] = {
     ),
     "in_loop": (*_words("<a>[i]+=<a>[i-1] <a>[i:]=<a>[i]"), (1, "<target> = <a>[i] if <test> else <a>[0]")),
 }  # fmt: skip
+
+#: What is drawn, too, with the feature "containers": `<c>` a container, `<slot>` a place in one that can be changed.
+CONTAINERS: dict[str, Alternatives] = {
+    "statement": (
+        (10, "<bound> = <display>"),
+        (8, "<slot> = <item>"),
+        (4, "<slot>, <slot> = <slot>, <slot>"),
+        (3, "<slot> <augment> <e>"),
+        (3, "<bound> = <c>"),
+        (2, "<bound> = swapped(<c>)"),
+        (2, "<bound> = bump(<c>)"),
+        (2, "<target> = update(<a>)"),
+        (2, "<target>, <target> = <c>"),
+        (2, "<c>.append(<item>)"),
+        (1, "<c>.reverse()"),
+        (1, "<target> = <c>.pop()"),
+        (1, "<bound> = <c>._replace(x=<item>)"),
+        (1, "<bound> = dict(<c>, x=<item>)"),
+        (1, "<bound> = <c>[::-1]"),
+        (1, "<bound> = <c> + <c>"),
+        (1, "<c>.step(<e>)"),
+        (1, "<bound> = [x * 2 for x in <c>]"),
+        (1, "<bound> = {k: x + 1 for k, x in <c>.items()}"),
+        (1, "<target> = np.stack(<c>)"),
+        (1, "<target> = sum(<c>)"),
+        (1, "<target> = <c>.get('x', 0)"),
+    ),
+    "display": (
+        *_words("[<item>,<item>] [<item>,<item>] (<item>,<item>) {'x':<item>,'y':<item>} Pair(<item>,<item>)"),
+        *_words("Box(<item>,<item>) Point(<item>,<item>) [<item>] (<item>,)"),
+        (1, "list(<c>)"),
+        (1, "[]"),
+    ),
+    "item": (*_words("<a> <a>", 3), (3, "<e>"), (1, "<c>"), (1, "<n>"), (1, "<a><view>")),
+    "test": _words("len(<c>)>1 <c>==<c> 'x'in(<c>)"),
+}  # fmt: skip
+
+#: Classes and functions that programs with containers use.
+CLASSES = """\
+from collections import namedtuple
+from dataclasses import dataclass
+
+Pair = namedtuple("Pair", "x y")
+
+
+@dataclass
+class Point:
+    x: object
+    y: object
+
+    def step(self, by):
+        self.x = self.x + by
+
+
+class Box:
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+    def step(self, by):
+        self.x, self.y = self.y, self.x
+        self.x += by
+
+
+def swapped(q):
+    x, y = q
+    return [y, x]
+
+
+def bump(q):
+    q[0] = q[0] + 1
+    return q
+"""
 
 #: Functions that programs call.
 HELPERS = """\

@@ -7,7 +7,6 @@ docs/numerics.md promises nothing: casts of floats to integers out of range.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import linecache
 import random
@@ -20,15 +19,29 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.accidents import Refused, check_in_place, check_product, check_target, watched, watchers
+from tests.fuzz.accidents import Refused, watched, watchers
 from tests.fuzz.arguments import FLOATS, INTEGERS, LAYOUTS, SIZE_NAMES, SIZES, Argument, Sizes, fits, make_arguments
-from tests.fuzz.grammar import DEFAULT_FEATURES, EXITS_FROM, GRAMMAR, HELPERS, MORE, PRODUCTS_FROM
+from tests.fuzz.containers import Reached, array_paths, container_paths, parts, slots
+from tests.fuzz.grammar import (
+    CLASSES,
+    CONTAINERS,
+    CONTAINERS_FROM,
+    DEFAULT_FEATURES,
+    EXITS_FROM,
+    GRAMMAR,
+    HELPERS,
+    MORE,
+    PRODUCTS_FROM,
+)
+from tests.fuzz.guards import Guarded
 
 #: No expression or statement may make an array greater than this.
 _LARGEST = 2_500
 _HOLE = re.compile(r"<([a-z]\w*)>")
 #: While statements are tried, a `return` is an assignment: what comes behind it is tried, too.
 _RETURN = re.compile(r"(?m)^( *)return ")
+#: What `CLASSES` define.
+_NEEDS_CLASSES = re.compile(r"\b(Pair|Point|Box|swapped|bump)\(")
 #: Dtypes from narrow to wide; what is written into a place may not be wider in kind.
 _KINDS = "biufc"
 
@@ -52,7 +65,8 @@ class Fuzzed:
     def source(self) -> str:
         names = ", ".join(f"a{k}" for k in range(len(self.arguments)))
         body = textwrap.indent("\n".join([*self.lines, f"return {self.returned or 'None'}"]), "    ")
-        helpers = HELPERS + "\n\n" if "helper(" in body or "update(" in body else ""
+        helpers = CLASSES + "\n\n" if _NEEDS_CLASSES.search(body) else ""
+        helpers += HELPERS + "\n\n" if "helper(" in body or "update(" in body else ""
         return f"{helpers}def program({names}):\n{body}\n"
 
     def function(self) -> Callable[..., Any]:
@@ -74,104 +88,6 @@ def function_of(source: str, filename: str) -> Callable[..., Any]:
     return made
 
 
-def _zero_strides(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and any(s == 0 and d > 1 for s, d in zip(x.strides, x.shape, strict=True))
-
-
-def _sum_guard(function: Any) -> Any:
-    def guarded(x: Any, *args: Any, **kwargs: Any) -> Any:
-        if _zero_strides(x) and x.dtype.kind in "fc":
-            raise Refused("a sum over zero strides")
-        return function(x, *args, **kwargs)
-
-    return guarded
-
-
-def _accumulate_guard(function: Any) -> Any:
-    def guarded(x: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is not None and np.shape(out) != np.shape(x):
-            raise Refused("a running sum into an array of another shape: NumPy takes some")
-        return function(x, *args, out=out, **kwargs)
-
-    return _into_guard(guarded)
-
-
-def _into_guard(function: Any) -> Any:
-    """Of reductions: they compute in the dtype of `out`; casts of floats out of its range are not promised."""
-
-    def guarded(x: Any, *args: Any, **kwargs: Any) -> Any:
-        into = getattr(kwargs.get("out"), "dtype", None)
-        numbers = np.asarray(x).real
-        if into is not None and into.kind in "iu" and numbers.dtype.kind == "f":
-            limits = np.iinfo(into)
-            if not np.all((numbers >= limits.min) & (numbers <= limits.max / 2)):
-                raise Refused("floats cast to integers out of range")
-        return function(x, *args, **kwargs)
-
-    return guarded
-
-
-def _overlap_guard(function: Any) -> Any:
-    def guarded(x: Any, mask: Any, values: Any) -> Any:
-        if isinstance(values, np.ndarray) and np.may_share_memory(x, values):
-            raise Refused("values that NumPy overwrites before it reads them")
-        return function(x, mask, values)
-
-    return guarded
-
-
-def _product_guard(function: Any, features: frozenset[str]) -> Any:
-    """Of `multiply`, `square` and `outer`; their methods are NumPy's."""
-
-    class Guarded:
-        def __call__(self, *operands: Any, out: Any = None, **kwargs: Any) -> Any:
-            if out is not None:
-                if "products" not in features:
-                    check_target(out)
-                kwargs["out"] = out
-            made = function(*operands, **kwargs)
-            check_product(made, *operands)
-            return made
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(function, name)
-
-    return Guarded()
-
-
-def _in_place_guard(function: Any) -> Any:
-    """Of `negative`: NumPy 2.4 gets some strides wrong where it writes over its operand."""
-
-    def guarded(x: Any, *, out: Any = None, **kwargs: Any) -> Any:
-        right = function(np.copy(x), **kwargs)
-        made = function(x, out=out, **kwargs)
-        check_in_place(right, made)
-        return made
-
-    return guarded
-
-
-class _Checked:
-    """`np` while statements are tried: refuses what is not promised."""
-
-    def __init__(self, features: frozenset[str]) -> None:
-        self.features = features
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
-        if name in ("sum", "mean", "var", "std", "trace") and "zero_sums" not in self.features:
-            return _sum_guard(found)
-        if name == "place":
-            return _overlap_guard(found)
-        if name in ("multiply", "square", "power", "outer"):
-            return _product_guard(found, self.features)
-        if name in ("sum", "max"):
-            return _into_guard(found)
-        if name == "negative":
-            return _in_place_guard(found)
-        return _accumulate_guard(found) if name == "cumsum" else found
-
-
 class Generator:
     """Draws one program."""
 
@@ -181,8 +97,11 @@ class Generator:
         self.features = features
         self.locals = 0
         self.env: dict[str, Any] = {}
-        self.space: dict[str, Any] = {"np": _Checked(features), "watchers": watchers(features)}
+        self.space: dict[str, Any] = {"np": Guarded(features), "watchers": watchers(features)}
         exec(watched(HELPERS), self.space)
+        self.containers = "containers" in features
+        if self.containers:
+            exec(watched(CLASSES), self.space)
         self.depth = 2
         self.depth_of_blocks = 0
         #: The array written by the statement being drawn, its dtype, and the expression drawn last.
@@ -213,7 +132,9 @@ class Generator:
         method = getattr(self, f"draw_{name}", None)
         if method is not None:
             return str(method())
-        alternatives = GRAMMAR[name] + (MORE.get(name, ()) if self.exits else ())
+        alternatives = GRAMMAR.get(name, ()) + (MORE.get(name, ()) if self.exits else ())
+        if self.containers and (name not in ("statement", "test") or self.chance(0.6)):
+            alternatives = CONTAINERS.get(name, alternatives)
         return self.fill(self.r.choices([t for _, t in alternatives], [w for w, _ in alternatives])[0])
 
     def draw_e(self) -> str:
@@ -255,8 +176,28 @@ class Generator:
     def draw_a(self) -> str:
         """The name of an array."""
         found = [name for name, x in self.env.items() if isinstance(x, np.ndarray)]
+        if self.containers and self.chance(0.5):
+            found = array_paths(self.env) or found
         recent = found[-4:]
         return str(self.r.choice(recent if self.chance(0.4) else found)) if found else "np.arange(4.0)"
+
+    def draw_c(self) -> str:
+        """A container: a name, or a place in another one."""
+        found = container_paths(self.env)
+        return str(self.r.choice(found)) if found else "no_container"
+
+    def draw_slot(self) -> str:
+        """A place in a list, dict or object."""
+        found = slots(self.env)
+        return str(self.r.choice(found)) if found else "no_container.x"
+
+    def draw_bound(self) -> str:
+        """What an assignment binds to a container: often a name that has one."""
+        bound = [name for name in self.env if name.startswith("c")]
+        if bound and self.chance(0.6):
+            return str(self.r.choice(bound))
+        self.locals += 1
+        return f"c{self.locals}"
 
     def draw_subscript(self) -> str:
         return ", ".join(self.draw("entry") for _ in range(self.pick(1, 1, 2, 2, 3)))
@@ -284,19 +225,25 @@ class Generator:
             names += ["np.int16", "np.uint8", "np.int64", "np.uint32", "int"]
         return f"np.asarray({text}).astype({self.r.choice(names)})"
 
+    def at(self, path: str) -> Any:
+        """What a name or a place in a container holds."""
+        if path.isidentifier():
+            return self.env.get(path)
+        return eval(path, self.space, self.env) if self.containers else None
+
     # --- what is written
 
     def draw_own(self) -> str:
         """An array to write into; `<fit>` fits it from here on."""
         self.own = self.draw_a()
-        x = self.env.get(self.own)
+        x = self.at(self.own)
         self.kind = x.dtype.kind if isinstance(x, np.ndarray) else "c"
         return self.own
 
     def draw_writable(self) -> str:
         """As `draw_own`, but no read-only array: `ufunc.at` and `copyto` do not always refuse those in NumPy."""
         for _ in range(4):
-            x = self.env.get(self.draw_own())
+            x = self.at(self.draw_own())
             if isinstance(x, np.ndarray) and x.flags.writeable:
                 return self.own
         self.own, self.kind = "np.zeros(4)", "f"
@@ -369,6 +316,8 @@ class Generator:
             return all(self.is_drawn(i) for i in x)
         if isinstance(x, dict):
             return all(self.is_drawn(i) for i in x.values())
+        if self.containers and isinstance(x, tuple(self.space[name] for name in ("Point", "Box"))):
+            return all(self.is_drawn(i) for i in vars(x).values())
         if isinstance(x, int) and abs(x) > 2**62:
             return False
         if isinstance(x, np.ndarray | np.generic):
@@ -378,38 +327,28 @@ class Generator:
 
     def try_statement(self, text: str) -> bool:
         """Run a statement; False, and everything as before, if NumPy refuses it or it is not to be drawn."""
-        before = {name: _frozen(x) for name, x in self.env.items()}
+        before = Reached(self.env)
         try:
             with np.errstate(all="ignore"):
                 exec(watched(_RETURN.sub(r"\1returned_ = ", text)), self.space, self.env)
             self.env.pop("returned_", None)
         except Exception:  # noqa: BLE001 - any failure of a tried statement
-            self.restore(before)
+            before.restore(self.env)
             return False
-        fine = all(self.is_drawn(x) for name, x in self.env.items() if name.startswith(("v", "a")))
+        changed = [x for name, x in self.env.items() if name.startswith(("v", "a", "c"))]
+        fine = (not self.containers or not before.is_deep(changed)) and all(map(self.is_drawn, changed))
         if fine and self.in_loop:
-            fine = all(_size(self.env[n]) <= x.size for n, (x, _) in before.items() if isinstance(x, np.ndarray))
+            fine = all(_size(self.env[n]) <= _size(x) for n, x in before.names.items() if before.is_bounded(x))
         if not fine:
-            self.restore(before)
+            before.restore(self.env)
         return fine
-
-    def restore(self, before: dict[str, Any]) -> None:
-        for name in [name for name in self.env if name not in before]:
-            del self.env[name]
-        for name, (x, content) in before.items():
-            if isinstance(x, np.ndarray) and x.flags.writeable:
-                x[...] = content
-            self.env[name] = x
 
     # --- statements of several lines
 
     def block(self, count: int, extra: str = "") -> str:
         """Indented lines of a region, each tried once on a copy of what is known."""
         keep = self.env
-        self.env = copy.deepcopy(keep)
-        for name, x in keep.items():  # copies can be written
-            if isinstance(x, np.ndarray):
-                self.env[name].flags.writeable = x.flags.writeable
+        self.env = Reached(keep).copied()
         lines: list[str] = []
         for _ in range(count * 6):
             if len(lines) >= count:
@@ -424,6 +363,12 @@ class Generator:
         return textwrap.indent("\n".join(lines or ["pass"]), "    ")
 
     def compound(self) -> str:
+        if self.containers:
+            before = Reached(self.env)
+            kinds = (*_COMPOUND, Generator.container_loop, Generator.appending_loop)
+            text = str(self.r.choices(kinds, (*_COMPOUND_WEIGHTS, 12, 12))[0](self))
+            before.restore(self.env)  # of what was tried first; the whole is tried next
+            return text
         return str(self.r.choices(_COMPOUND, _COMPOUND_WEIGHTS)[0](self))
 
     def range_loop(self) -> str:
@@ -466,7 +411,7 @@ class Generator:
 
     def array_loop(self) -> str:
         name, other = self.draw_a(), self.draw_a()
-        x, y = self.env.get(name), self.env.get(other)
+        x, y = self.at(name), self.at(other)
         if (
             not isinstance(x, np.ndarray)
             or not isinstance(y, np.ndarray)
@@ -488,6 +433,32 @@ class Generator:
         total = start.split(" ", maxsplit=1)[0]
         lines = self._loop_block(bound)
         return f"{start}{head}\n{lines}\n    {total} = {total} + {self.pick('r', 'np.sum(r)', 'r * 2')}{self._exit()}{self._otherwise()}"
+
+    def container_loop(self) -> str:
+        """Over the items of a container."""
+        name = self.draw_c()
+        x = self.at(name)
+        inner = parts(x)
+        if not inner or not isinstance(x, list | tuple | dict):
+            return ""
+        if isinstance(x, dict):
+            return f"for k, r in {name}.items():\n{self._loop_block({'k': 'x', 'r': inner[0]})}"
+        return f"for r in {name}:\n{self._loop_block({'r': inner[0]})}"
+
+    def appending_loop(self) -> str:
+        """A list that a loop fills, and what is made of it."""
+        self.locals += 1
+        name, over = f"c{self.locals}", self.draw_a()
+        x = self.at(over)
+        if not isinstance(x, np.ndarray) or not x.shape or not len(x):
+            return ""
+        item = self.pick("{0}[i] * 2", "np.sum({0}[i])", "{0}[i:i + 1]", "{0}[i]", "({0}[i], i)").format(over)
+        lines = self._loop_block({"i": 0})
+        count = self.pick("3", f"len({over})", f"{over}.shape[0] - 1")
+        after = self.pick("", f"\n{name} = np.array({name})", f"\n{name} = sum({name}, 0.0)", f"\n{name}.reverse()")
+        if "np.array" in after or "sum" in after:
+            after = after.replace(f"\n{name}", f"\nv{self.locals}")
+        return f"{name} = []\nfor i in range({count}):\n{lines}\n    {name}.append({item}){after}"
 
     def while_loop(self) -> str:
         name, self.locals = self.draw_a(), self.locals + 1
@@ -585,7 +556,10 @@ class Generator:
         calls = self.sizes(arguments)
         self.env = {f"a{k}": x for k, x in enumerate(make_arguments(arguments, calls[0], 0))}
         lines: list[str] = []
-        wanted = self.r.randint(1, 8)
+        wanted = self.r.randint(3, 10) if self.containers else self.r.randint(1, 8)
+        for _ in range(self.r.randint(1, 2) if self.containers else 0):
+            text = self.fill("<bound> = <display>")
+            lines += [text] if self.try_statement(text) else []
         for _ in range(wanted * 8):
             if len(lines) >= wanted:
                 break
@@ -619,7 +593,7 @@ class Generator:
         return False
 
     def returned(self) -> str:
-        found = [name for name in self.env if name[0] in "vw"]
+        found = [name for name in self.env if name[0] in "vwc"]
         if self.returns and self.chance(0.7):
             return ", ".join(self.r.choice(found or ["a0"]) for _ in range(self.returned_count))
         shown = self.r.sample(found, min(len(found), self.r.randint(1, 4)))
@@ -643,13 +617,8 @@ _COMPOUND_WEIGHTS = (38, 10, 12, 32, 5, 4)
 
 def _size(x: Any) -> int:
     """Number of elements, of all leaves of a container."""
-    if isinstance(x, list | tuple | dict):
-        return sum(map(_size, x.values() if isinstance(x, dict) else x))
-    return int(np.size(x))
-
-
-def _frozen(x: Any) -> tuple[Any, Any]:
-    return x, x.copy() if isinstance(x, np.ndarray) and x.flags.writeable else None
+    inner = parts(x)
+    return sum(map(_size, inner)) if inner is not None else int(np.size(x))
 
 
 def _compiles(text: str) -> bool:
@@ -666,6 +635,8 @@ def draw(seed: int, features: frozenset[str] = DEFAULT_FEATURES) -> Fuzzed:
         features |= {"exits"}
     if seed >= PRODUCTS_FROM:
         features |= {"products"}
+    if seed >= CONTAINERS_FROM:
+        features |= {"containers"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Generator(seed, features).program()

@@ -8,6 +8,7 @@ import pytest
 from jitgraph.config import config
 from tests.fuzz.arguments import Argument
 from tests.fuzz.compare import Outcome, difference, layout_difference, undefined, value_difference
+from tests.fuzz.grammar import CONTAINERS_FROM
 from tests.fuzz.levels import LEVELS, Counts, Unsupported, check
 from tests.fuzz.programs import Fuzzed, draw
 
@@ -38,6 +39,16 @@ def test_fixed_seeds(block: int) -> None:
     assert refused < _IN_BLOCK // 4
     assert not counts.layouts
     assert all(counts.levels[level] > _IN_BLOCK for level in LEVELS)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_fixed_seeds_with_containers() -> None:
+    """Lists, dicts, named tuples and objects; what no graph can say of them runs in Python."""
+    counts = Counts()
+    for seed in range(CONTAINERS_FROM, CONTAINERS_FROM + 2 * _IN_BLOCK):
+        found = check(draw(seed), counts, ("graph",))
+        assert found is None, str(found)
+    assert counts.levels["machine code"] > 2 * counts.levels["plain Python"]
 
 
 def test_a_seed_draws_the_same_program_again() -> None:
