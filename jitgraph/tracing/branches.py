@@ -135,10 +135,7 @@ class Branch:
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
-        if isinstance(error, TypeError):  # of a type that a name has from the second turn of a loop on?
-            loops = [o.loop for o in self.regions.opened if o.loop is not None]
-            for loop in reversed(loops):
-                loop.ask_first_turn()
+        self.regions.ask_first_turns(error)
         mode = self.regions.mode
         message, shown, recipe = message_of(error, mode)
         side.raised = Raised(type(error), message, [lift(mode, x) for x in shown], frame_of(error)[1], recipe)

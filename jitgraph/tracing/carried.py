@@ -370,6 +370,7 @@ class Region:
             self.regions.close(opened, failed=True)
             self.regions.failed = error
             return False
+        self.regions.ask_first_turns(error, within=self)
         self.failure, self.left = error, {}
         message, parts, recipe = message_of(error, self.mode)
         changes = opened.snapshot.is_changed() and not self.cells

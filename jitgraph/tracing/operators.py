@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
@@ -157,6 +158,9 @@ FUNCTIONS: Final[dict[int, tuple[str, str, int]]] = {
 
 class Operators(Members):
     """What a tracer does for operators, tests and names."""
+
+    #: The errors that were handled where each open `try` began, None mostly.
+    errors_around: list[BaseException | None]
 
     def binary(self, name: str, a: Any, b: Any) -> Any:
         kind_a, kind_b = type(a), type(b)
@@ -392,9 +396,13 @@ class Operators(Members):
         for kind in kinds:
             found += kind if isinstance(kind, tuple) else (kind,)
         self.mode.handled.append(tuple(found))
+        self.errors_around.append(sys.exc_info()[1])
 
     def handled(self) -> None:
-        self.mode.handled.pop()
+        """It ends, or is left by an error."""
+        kinds, error = self.mode.handled.pop(), sys.exc_info()[1]
+        if error is not self.errors_around.pop() and isinstance(error, Exception) and isinstance(error, kinds):
+            self.regions.ask_first_turns(error)
 
     def look_at_error(self, error: BaseException) -> None:
         """A handler looks at what it takes: errors found while tracing have other texts and classes than NumPy's."""

@@ -327,6 +327,17 @@ class Regions:
             if before.get(key) is not value:
                 self.fail_change("an object from outside the function")
 
+    def ask_first_turns(self, error: Exception, within: object = None) -> None:
+        """What a branch or a loop (`within`) was refused may be of a type that a name has from a loop's second turn on.
+
+        Raises:
+            NeedsFirstTurn: the first turn of a loop around it can be traced in front of that loop.
+        """
+        if isinstance(error, TypeError | LookupError | AttributeError | ArithmeticError):
+            for opened in reversed(self.opened):
+                if opened.loop is not None and opened.loop is not within:
+                    opened.loop.ask_first_turn()
+
     def fail_change(self, what: str) -> NoReturn:
         self.mode.leave(
             f"{what} is changed under a test or in a loop that the compiled code decides when it runs",
@@ -533,7 +544,7 @@ def is_the_users(error: Exception) -> bool:
     # is done for the user comes from C code; a fault in here is neither
     code, name = tb.tb_frame.f_code.co_code[tb.tb_lasti], tb.tb_frame.f_globals["__name__"]
     on_behalf = code in _OPERATIONS and name in _ON_BEHALF
-    return isinstance(error, TypeError | AttributeError | AssertionError) and (code == _RAISE or on_behalf)
+    return isinstance(error, TypeError | AttributeError | KeyError | AssertionError) and (code == _RAISE or on_behalf)
 
 
 def splice(source: Block, target: Block) -> None:

@@ -35,6 +35,7 @@ from jitgraph.tracing import (
     texts,
 )
 from jitgraph.tracing.capture_mode import CaptureMode
+from jitgraph.tracing.carried_names import NeedsFirstTurn
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import Place
 from jitgraph.tracing.leaves import is_opaque_function, is_opaque_module
@@ -88,7 +89,7 @@ class Tracer(Operators):
 
     Exception = Exception
     #: What no handler of the user's may take: it is about the trace, not about the program.
-    Refusals = (TraceError, InternalError, Restart)
+    Refusals = (TraceError, InternalError, Restart, NeedsFirstTurn)
     locals = staticmethod(builtins.locals)
     slice = slice
     UNSET = control_flow.UNSET
@@ -106,6 +107,7 @@ class Tracer(Operators):
         self._cells: dict[int, tuple[CellType, CellType, Place, Any]] = {}
         self._cell = CellType(self)
         self._setting = []
+        self.errors_around = []
         mode.call_numpy = self.call_numpy
         self.regions.stores = self._stores
         self.regions.attribute, self.regions.namespaces = self.attr, self.namespaces

@@ -570,10 +570,14 @@ def axis_of(axis: Any, ndim: int, what: str = "") -> int:
 
     Raises:
         AxisError: out of range.
+        TypeError: no integer.
     """
     if type(axis) is Tensor:
         axis = axis.__index__()
-    k = operator.index(axis)
+    try:
+        k = operator.index(axis)
+    except TypeError as error:
+        raise TypeError(str(error)) from None  # the user's, who named it
     if not -ndim <= k < ndim:
         loc = _current_loc()
         raise errors.AxisError(

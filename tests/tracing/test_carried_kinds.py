@@ -319,3 +319,105 @@ def test_python_ints_that_the_dtype_of_an_array_does_not_hold(f):
         for c in (-1, 300, 2**40, 3):
             args = [np.array([1, 5, 2], dtype), c]
             assert difference(args, run(f, args), run(jitted, args), free_zero=False) == "", (dtype, c)
+
+
+def refused_by_an_inner_loop(x, k):
+    v = w = 0
+    for r in x:
+        for _ in range(k):
+            w = k ^ v
+        v = v + r
+        if np.sum(x) > 0:
+            break
+    return v, w
+
+
+def no_index_in_an_inner_loop(x, k):
+    v = w = j = 0
+    for r in x:
+        while j < k:
+            w = x[v]
+            j += 1
+        v = r * 1
+        if np.sum(x) > 0:
+            break
+    return v, w
+
+
+def no_key_in_a_branch(x, k):
+    v = w = 0
+    for _ in x:
+        if k > 1:
+            w = {0: 1}[v]
+        v = v - 1
+        if np.sum(x) > 0:
+            break
+    return v, w
+
+
+def no_method_in_a_branch_of_an_inner_loop(x, k):
+    v = w = 0
+    for r in x:
+        for q in x:
+            if q > 0:
+                w = v.bit_length()
+        v = v + r
+        if np.sum(x) > 0:
+            break
+    return v, w
+
+
+def no_axis_in_a_branch(x, k):
+    v = w = 0
+    for _ in x:
+        if k > 1:
+            w = x.sum(axis=v)
+        v = v + 1.5
+        if np.sum(x) > 0:
+            break
+    return v, w
+
+
+def handled_from_the_second_turn_on(x, k):
+    v = w = 0
+    for r in x:
+        try:
+            w = x[:v].sum()
+        except (TypeError, IndexError):
+            w = -1
+        v = v + r
+        if np.sum(x) > 0:
+            break
+    return v, w
+
+
+def handled_by_any_name_error(x, k):
+    for r in x:
+        try:
+            w = v + 1  # bound below
+        except NameError:
+            w = -1
+        v = r * 1
+        if np.sum(x) > 0:
+            break
+    return w
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        refused_by_an_inner_loop,
+        no_index_in_an_inner_loop,
+        no_key_in_a_branch,
+        no_method_in_a_branch_of_an_inner_loop,
+        no_axis_in_a_branch,
+        handled_from_the_second_turn_on,
+        handled_by_any_name_error,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_errors_of_a_type_from_the_second_turn_on(f):
+    jitted = Jit(f)
+    for x, k in (([1.0, 2.0], 2), ([-1.0, -2.0], 2), ([-1.0, -2.0], 0), ([1.0, -2.0], 1), ([1.0], 3)):
+        args = [np.array(x), k]
+        assert difference(args, run(f, args), run(jitted, args), free_zero=False) == "", args
