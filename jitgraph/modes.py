@@ -25,7 +25,7 @@ from jitgraph.ir.types import AxisMap, IndexMap, Shape, TensorType, c_layout
 from jitgraph.ops.bits import reinterpret, reinterpreted_type
 from jitgraph.ops.complexes import part_type
 from jitgraph.ops.families import broadcast_layout
-from jitgraph.sizes import Sizes
+from jitgraph.sizes import Sizes, is_one
 from jitgraph.source import SourceLoc
 from jitgraph.tensor import Ratio, Step, Storage, Tensor
 
@@ -204,7 +204,8 @@ class TraceMode(Sizes):
         for v, (_, place) in zip(values, operands, strict=True):
             buffered = v.type.ndim > 0 and (v.type.dtype != loop or v.type.layout.unaligned)
             place, is_output = place or self._seen_from(v), out is not None and place is out[1]
-            sides.append(Side(v.type, buffered, place, is_output))
+            t = v.type if out is None else self._repeated(v.type, out[0].shape)
+            sides.append(Side(t, buffered, place, is_output))
         target = None
         if out is not None:
             made = part_of(loop) if name == "abs" else loop
@@ -217,6 +218,14 @@ class TraceMode(Sizes):
             return single
         (several,) = self._apply(REGISTRY[name], values, {})
         return self.builder.apply(REGISTRY["where"], self.compare("eq", plain, 1), single[0], several)
+
+    def _repeated(self, t: TensorType, shape: Shape) -> TensorType:
+        """The type of an operand with a literal 1 where a given output repeats its only element."""
+        sizes = list(t.shape)
+        for k in range(-min(len(sizes), len(shape)), 0):
+            if sizes[k] != shape[k] and shape[k] != 1 and is_one(self, sizes[k]):
+                sizes[k] = 1
+        return t.with_shape(tuple(sizes), t.layout)
 
     def place(self, x: Tensor) -> Place:
         """Where an array lies in its storage; parts of complex numbers lie where these do."""

@@ -51,13 +51,20 @@ def _sign_vjp(b: Any, ct: Any, y: Any, x: Any) -> tuple[Any]:
     return (b.where(flat, 0.0, b.div(turned, b.where(flat, 1.0, size))),)
 
 
+def _in_order(x: Any) -> Any:
+    """Complex numbers as NumPy's loops over vectors take them, wherever they lie: another record is the other loop."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind != "c":
+        return x
+    return x if x.flags.forc and min(x.strides, default=0) >= 0 else x.copy(order="K")
+
+
 def _of_scalars(ufunc: np.ufunc, operation: Any) -> Any:
     """`ufunc`, or on complex scalars the operator, which NumPy (and Python) compute in another way."""
 
     def evaluate(*operands: Any) -> Any:
         for x in operands:
             if isinstance(x, np.ndarray) or not (isinstance(x, complex) or np.iscomplexobj(x)):
-                return ufunc(*operands)
+                return ufunc(*map(_in_order, operands))
         try:
             return operation(*operands)
         except ZeroDivisionError:  # a check in front has raised it
@@ -100,6 +107,7 @@ unary(
     "x * x.",
     low.square,
     vjp=lambda b, ct, y, x: (b.mul(ct, b.mul(x, 2.0)),),
+    evaluate=lambda x: np.square(_in_order(x)),
     pairs=on_pairs.square,
 )
 unary(

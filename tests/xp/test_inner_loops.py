@@ -11,6 +11,9 @@ import pytest
 
 import jitgraph as jg
 from jitgraph.ir.printer import print_graph
+from tests.fuzz.arguments import Argument
+from tests.fuzz.levels import check
+from tests.fuzz.programs import Fuzzed
 from tests.xp.harness import trace
 
 Shape = tuple[int, ...]
@@ -323,6 +326,22 @@ def test_one_element_of_an_array_that_lies_backwards(dtype: str, size: int) -> N
                 jitted,
                 lambda way=layout, k=seed: (laid_out(way, (size,), dtype, k), numbers((size,), dtype, k + 9)),
             )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "np.multiply(np.asarray(np.sum(a0)), a0[::-2], out=a0)",
+        "np.multiply(a0[::-2], np.sum(a0), out=a0)",
+        "np.square(a0[::-2], out=a0)",
+        "np.abs(a0[::-2], out=a0.real)",
+    ],
+)
+def test_one_reversed_element_that_the_output_repeats(line: str) -> None:
+    """In the graph and the loops, too: their interpreters compute by NumPy, of operands that lie otherwise."""
+    for seed in range(12):
+        program = Fuzzed(seed, [Argument("array", "complex64", ("n",), seed=seed)], [line], [{"n": 2}], "a0")
+        assert check(program) is None, line
 
 
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
