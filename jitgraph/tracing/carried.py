@@ -14,7 +14,7 @@ from jitgraph.pytree import TreeDef, unflatten
 from jitgraph.tensor import Storage, Tensor, lift, make, wrap
 from jitgraph.tracing import carried_kinds, carried_options, same_arrays, turn_ends, turn_starts
 from jitgraph.tracing.capture_mode import frame_of
-from jitgraph.tracing.carried_names import Carried, NeedsFirstTurn, is_array, is_missing, parts_of, shown
+from jitgraph.tracing.carried_names import Carried, is_array, is_missing, parts_of, shown
 from jitgraph.tracing.cells import Cell
 from jitgraph.tracing.exits import RETURNED
 from jitgraph.tracing.identity import note
@@ -23,7 +23,7 @@ from jitgraph.tracing.objects import Turn
 from jitgraph.tracing.origins import look
 from jitgraph.tracing.poison import Maybe, Poison, as_maybe, unbound_text
 from jitgraph.tracing.regions import Mark, Opened, Regions, defined_in, is_the_users, message_of, unmade
-from jitgraph.tracing.restart import Restart
+from jitgraph.tracing.restart import NeedsFirstTurn, Restart
 from jitgraph.tracing.rewrite import LoopInfo
 from jitgraph.tracing.scopes import Scope
 

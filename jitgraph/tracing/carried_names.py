@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from jitgraph import errors
 from jitgraph.ir.graph import Value
@@ -14,10 +14,7 @@ from jitgraph.source import SourceLoc
 from jitgraph.tensor import Tensor, is_writable
 from jitgraph.tracing.joining import UNSET, describe, is_value, same_constant, same_place, same_static, structure
 from jitgraph.tracing.origins import Origins
-from jitgraph.tracing.poison import Poison, unbound_text
-
-if TYPE_CHECKING:
-    from jitgraph.tracing.carried import Region
+from jitgraph.tracing.poison import Poison
 
 
 class Changed(Exception):  # noqa: N818  # an answer
@@ -43,17 +40,6 @@ class Changed(Exception):  # noqa: N818  # an answer
                 remedy=f"give {name} its final type before the loop, e.g. 0.0 for 0, or an array of the right shape.",
             )
         )
-
-
-class NeedsFirstTurn(UnboundLocalError):  # noqa: N818  # an answer
-    """A name that only the end of a turn binds is read in a turn of the region: the first turn comes before it.
-
-    Behind the region it is Python's own error.
-    """
-
-    def __init__(self, region: Region, name: str) -> None:
-        super().__init__(unbound_text(name))
-        self.region, self.unbound = region, name
 
 
 @dataclass(frozen=True, slots=True)

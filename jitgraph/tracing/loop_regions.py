@@ -27,13 +27,13 @@ from jitgraph.tensor import Storage, dim_tensor, lift, wrap
 from jitgraph.tracing import carried_objects, left_behind, turn_ends, turn_starts
 from jitgraph.tracing.branches import Branch
 from jitgraph.tracing.carried import Region
-from jitgraph.tracing.carried_names import Changed, NeedsFirstTurn, is_missing, is_whole
+from jitgraph.tracing.carried_names import Changed, is_missing, is_whole
 from jitgraph.tracing.cells import Reshaped
 from jitgraph.tracing.iteration import Range, Sequenced, sequenced
 from jitgraph.tracing.joining import convert
 from jitgraph.tracing.poison import Poison
 from jitgraph.tracing.regions import Mark, Opened, Regions
-from jitgraph.tracing.restart import Restart
+from jitgraph.tracing.restart import NeedsFirstTurn, Restart
 from jitgraph.tracing.rewrite import BranchInfo, LoopInfo
 from jitgraph.tracing.same_arrays import compare_stale, is_bound_anew, spoil_stale
 from jitgraph.tracing.scopes import Overlay, Scope, caller_scope

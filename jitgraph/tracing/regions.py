@@ -27,7 +27,7 @@ from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.iteration import Sequenced, any_traced
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, Poison, unbound_text
-from jitgraph.tracing.restart import Exhausted
+from jitgraph.tracing.restart import Exhausted, NeedsFirstTurn
 from jitgraph.tracing.scopes import Overlay, Scope
 from jitgraph.xp.scalars import only_element
 
@@ -531,7 +531,7 @@ def is_the_users(error: Exception) -> bool:
     """Whether an exception is what the user's code or NumPy's rules raise, rather than a fault in here."""
     if isinstance(error, errors.JitgraphError):
         return not isinstance(error, errors.TraceError | errors.InternalError)
-    if type(error).__module__.startswith("jitgraph.tracing.carried"):
+    if isinstance(error, NeedsFirstTurn) or type(error).__module__.startswith("jitgraph.tracing.carried"):
         return False
     tb = error.__traceback__
     while tb is not None and tb.tb_next is not None:

@@ -1,10 +1,14 @@
-"""`Restart`: what a trace learnt on the way, so that it begins anew; `Exhausted`: it does not."""
+"""What a trace learnt on the way: it begins anew (`Restart`), or cannot (`Exhausted`); a loop does (`NeedsFirstTurn`)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitgraph import errors
+from jitgraph.tracing.poison import unbound_text
+
+if TYPE_CHECKING:
+    from jitgraph.tracing.carried import Region
 
 
 class Restart(BaseException):  # no error: the trace begins anew, knowing more; user code must not catch it
@@ -45,3 +49,14 @@ class Exhausted(Restart):
     def __init__(self, error: errors.TraceError) -> None:
         super().__init__()
         self.error = error
+
+
+class NeedsFirstTurn(UnboundLocalError):  # noqa: N818  # an answer
+    """A name that only the end of a turn binds is read in a turn of the region: the first turn comes before it.
+
+    Behind the region it is Python's own error.
+    """
+
+    def __init__(self, region: Region, name: str) -> None:
+        super().__init__(unbound_text(name))
+        self.region, self.unbound = region, name

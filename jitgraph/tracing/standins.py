@@ -35,7 +35,6 @@ from jitgraph.tracing import (
     texts,
 )
 from jitgraph.tracing.capture_mode import CaptureMode
-from jitgraph.tracing.carried_names import NeedsFirstTurn
 from jitgraph.tracing.globals import TraceGlobals
 from jitgraph.tracing.hidden import Place
 from jitgraph.tracing.leaves import is_opaque_function, is_opaque_module
@@ -44,7 +43,7 @@ from jitgraph.tracing.operators import FUNCTIONS, Operators
 from jitgraph.tracing.outside import Outside
 from jitgraph.tracing.poison import Maybe, OneOf, Poison
 from jitgraph.tracing.proxies import bare, proxied, proxied_cell
-from jitgraph.tracing.restart import Restart
+from jitgraph.tracing.restart import NeedsFirstTurn, Restart
 from jitgraph.tracing.rewrite import TRACER, is_rewritten, rewritten
 from jitgraph.tracing.source_find import nested
 from jitgraph.tracing.table import OwnStandin, table
