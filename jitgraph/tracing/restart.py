@@ -1,4 +1,4 @@
-"""What a trace learnt on the way: it begins anew (`Restart`), or cannot (`Exhausted`); a loop does (`NeedsFirstTurn`)."""
+"""What a trace learns: it begins anew (`Restart`) or cannot (`Exhausted`), a loop does (`NeedsFirstTurn`)."""
 
 from __future__ import annotations
 
