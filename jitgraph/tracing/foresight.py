@@ -44,25 +44,22 @@ class Foresight:
 
     def truth(self, flag: Value) -> bool | None:
         """Whether `flag` holds in this call; None if that is not worth knowing."""
-        self._bind_arguments()
-        try:
-            with np.errstate(all="ignore"):
-                self._need(flag)
-        except _REFUSED:
-            return None
-        found = self._run.env.get(flag)
+        found = self._found(flag)
         return None if found is None else bool(found)
 
     def number(self, wanted: Value) -> Any:
         """What a scalar is in this call; None as above."""
+        found = self._found(wanted)
+        return None if found is None else np.asarray(found).item()
+
+    def _found(self, wanted: Value) -> Any:
         self._bind_arguments()
         try:
             with np.errstate(all="ignore"):
                 self._need(wanted)
         except _REFUSED:
             return None
-        found = self._run.env.get(wanted)
-        return None if found is None else np.asarray(found).item()
+        return self._run.env.get(wanted)
 
     def _bind_arguments(self) -> None:
         run, graph = self._run, self.graph

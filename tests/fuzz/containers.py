@@ -105,21 +105,24 @@ class Reached:
         env.clear()
         env.update(self.names)
 
-    def copied(self) -> dict[str, Any]:
-        """Names of copies of all, which can be written where the originals can."""
-        memo: dict[int, Any] = {}
-        made = copy.deepcopy(self.names, memo)
-        for x in _arrays(self.names.values()):
-            memo[id(x)].flags.writeable = x.flags.writeable
-        return made
 
-    def is_bounded(self, x: Any) -> bool:
-        """Whether a name that is bound to it may not grow in a loop."""
-        return isinstance(x, np.ndarray) or parts(x) is not None
+def copied(env: dict[str, Any]) -> dict[str, Any]:
+    """Names of copies of all that is reached, which can be written where the originals can."""
+    memo: dict[int, Any] = {}
+    made = copy.deepcopy(env, memo)
+    for x in _arrays(env.values()):
+        memo[id(x)].flags.writeable = x.flags.writeable
+    return made
 
-    def is_deep(self, values: Iterable[Any]) -> bool:
-        """Whether some value is a container of too many levels or items."""
-        return any(_is_deep(x, _DEPTH) for x in values)
+
+def is_bounded(x: Any) -> bool:
+    """Whether a name that is bound to it may not grow in a loop."""
+    return isinstance(x, np.ndarray) or parts(x) is not None
+
+
+def is_deep(values: Iterable[Any]) -> bool:
+    """Whether some value is a container of too many levels or items."""
+    return any(_is_deep(x, _DEPTH) for x in values)
 
 
 def _is_deep(x: Any, levels: int) -> bool:

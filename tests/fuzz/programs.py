@@ -21,7 +21,7 @@ import numpy as np
 
 from tests.fuzz.accidents import Refused, watched, watchers
 from tests.fuzz.arguments import FLOATS, INTEGERS, LAYOUTS, SIZE_NAMES, SIZES, Argument, Sizes, fits, make_arguments
-from tests.fuzz.containers import Reached, array_paths, container_paths, parts, slots
+from tests.fuzz.containers import Reached, array_paths, container_paths, copied, is_bounded, is_deep, parts, slots
 from tests.fuzz.grammar import (
     CLASSES,
     CONTAINERS,
@@ -336,9 +336,9 @@ class Generator:
             before.restore(self.env)
             return False
         changed = [x for name, x in self.env.items() if name.startswith(("v", "a", "c"))]
-        fine = (not self.containers or not before.is_deep(changed)) and all(map(self.is_drawn, changed))
+        fine = (not self.containers or not is_deep(changed)) and all(map(self.is_drawn, changed))
         if fine and self.in_loop:
-            fine = all(_size(self.env[n]) <= _size(x) for n, x in before.names.items() if before.is_bounded(x))
+            fine = all(_size(self.env[n]) <= _size(x) for n, x in before.names.items() if is_bounded(x))
         if not fine:
             before.restore(self.env)
         return fine
@@ -348,7 +348,7 @@ class Generator:
     def block(self, count: int, extra: str = "") -> str:
         """Indented lines of a region, each tried once on a copy of what is known."""
         keep = self.env
-        self.env = Reached(keep).copied()
+        self.env = copied(keep)
         lines: list[str] = []
         for _ in range(count * 6):
             if len(lines) >= count:
@@ -455,9 +455,8 @@ class Generator:
         item = self.pick("{0}[i] * 2", "np.sum({0}[i])", "{0}[i:i + 1]", "{0}[i]", "({0}[i], i)").format(over)
         lines = self._loop_block({"i": 0})
         count = self.pick("3", f"len({over})", f"{over}.shape[0] - 1")
-        after = self.pick("", f"\n{name} = np.array({name})", f"\n{name} = sum({name}, 0.0)", f"\n{name}.reverse()")
-        if "np.array" in after or "sum" in after:
-            after = after.replace(f"\n{name}", f"\nv{self.locals}")
+        made = f"v{self.locals}"
+        after = self.pick("", f"\n{made} = np.array({name})", f"\n{made} = sum({name}, 0.0)", f"\n{name}.reverse()")
         return f"{name} = []\nfor i in range({count}):\n{lines}\n    {name}.append({item}){after}"
 
     def while_loop(self) -> str:
