@@ -315,12 +315,16 @@ class CaptureMode(TraceMode):
         self.outside.static.on_write(storage)
         self.touched(storage)
 
+    def meet_locked(self, storage: Storage, what: str) -> NoReturn:
+        """It matters whether an array is read-only, which is so on one path."""
+        if self.locked[storage] is not None:
+            raise Restart(settle=self.locked[storage])
+        self.leave(f"{what} that is read-only on one path", "copy it first (x = x.copy()).")
+
     def touched(self, storage: Storage) -> None:
         """`storage` is written, by its own name or by that of what a loop carries in its place."""
         if storage in self.locked:
-            if self.locked[storage] is not None:
-                raise Restart(settle=self.locked[storage])
-            self.leave("a write to an array that is read-only on one path", "copy it first (x = x.copy()).")
+            self.meet_locked(storage, "a write to an array")
         lent = self._behind(storage)
         settle = next((w.settle for w in self._watched if w.storage is storage and w.settle is not None), None)
         if any(s.origin is not None for s in lent):  # the caller would miss the write

@@ -78,7 +78,7 @@ def carry(region: Region, name: str, before: Any, end: Any, known: Carried | Non
     tree = TreeDef(OneOf, _meta(region, name, before, end), (LEAF, *(o.tree for o in options)))
     read = name in region.info.head and name != RETURNED  # no turn follows one that returns
     region.names[name] = Carried(
-        name, tree, inits, types, fixed, read, read_only=protected(inits), options=tuple(options)
+        name, tree, inits, types, fixed, read, read_only=protected(fixed), options=tuple(options)
     )
 
 

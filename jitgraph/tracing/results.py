@@ -139,6 +139,8 @@ class Results:
                     else False
                 )
                 if isinstance(lies, Value) and self._are_sizes(mine.steps or ()):
+                    if x._storage in self.mode.locked:
+                        self.mode.meet_locked(x._storage, "the return of an array")
                     self._returned.append(lies)
                     view = Result("view_of_result", j, mine.steps or (), 0, None, self.tensors, not is_writable(x))
                     made = self._either(self._further(view), self._further(made))
@@ -192,6 +194,8 @@ class Results:
             return self._fresh(read(x))
         if steps and not self._are_sizes(steps):
             return self._fresh(read(x))
+        if storage in self.mode.locked and (choice is None or any(x is None for x in choice.options)):
+            self.mode.meet_locked(storage, "the return of an array")
         base = self._bases.get(storage)
         if base is None:
             base = self._bases[storage] = self._further(self._whole(storage))

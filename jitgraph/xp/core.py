@@ -416,11 +416,8 @@ def _loc(mode: Any) -> Any:
 # --- axes and sizes
 
 
-def memory_order(order: Any, of: Tensor | None = None) -> str:
+def memory_order(order: Any) -> str:
     """`order=` as "C", "F", "A" or "K" (None is "K").
-
-    Args:
-        of: an array by whose layout "A" is made "C" or "F".
 
     Raises:
         ShapeError: another word.
@@ -430,8 +427,6 @@ def memory_order(order: Any, of: Tensor | None = None) -> str:
     found = order.upper() if isinstance(order, str) else ""
     if found not in ("C", "F", "A", "K"):
         raise errors.ShapeError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
-    if found == "A" and of is not None:
-        return "F" if of.type.is_contiguous("F") and not of.type.is_contiguous("C") else "C"
     return found
 
 

@@ -45,7 +45,7 @@ from jitgraph.xp.core import (
     tensor,
 )
 from jitgraph.xp.flat import FlatIter
-from jitgraph.xp.merging import ordered
+from jitgraph.xp.merging import order_for, ordered
 from jitgraph.xp.operators import binary, dim_of
 from jitgraph.xp.storable import check_int, check_number, converted
 
@@ -171,7 +171,8 @@ def full(
 
 def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> Tensor:
     """An array as `a`, of the `value`; NumPy's `_NoValue`: of none in particular."""
-    t = tensor(a).type
+    like = tensor(a)
+    t = like.type
     mode, order = _mode(a, shape), memory_order(order)
     sizes = t.shape if shape is None else shape_of(shape)
     wanted = _dtype(dtype, what, t.dtype)
@@ -188,7 +189,7 @@ def _like(a: Any, value: Any, dtype: Any, order: str, shape: Any, what: str) -> 
         made = made_of(tuple(sizes[k] for k in axes), "C")
         return transpose(made, [axes.index(k) for k in range(t.ndim)])  # type: ignore[no-any-return]
     turned = list(axes) == sorted(axes, reverse=True) and t.ndim > 1 and not t.layout.is_c
-    fortran = {"K": turned, "A": t.layout.is_f and not t.layout.is_c}.get(order, order == "F")
+    fortran = turned if order == "K" else order == "F" or (order == "A" and order_for(order, like) == "F")
     return made_of(sizes, "F" if fortran and len(sizes) == t.ndim else "C")
 
 
@@ -297,7 +298,7 @@ def _copied(x: Tensor, dtype: Any, order: str, copy: bool) -> Tensor:
             return x
     if dtype is not None and np.dtype(dtype) != x.type.dtype:
         return ordered(cast(x, dtype), _kept(order))
-    return apply(R("copy"), x, order=memory_order(order, x)) if copy else ordered(x, _kept(order))
+    return apply(R("copy"), x, order=order_for(order, x)) if copy else ordered(x, _kept(order))
 
 
 def _as_element(x: Tensor, dtype: np.dtype) -> Tensor:

@@ -29,8 +29,10 @@ from jitgraph.xp.core import (
 )
 from jitgraph.xp.creation import arange, array, asarray, ascontiguousarray, asfortranarray, diag, full_of
 from jitgraph.xp.elementwise import isfinite, multiply, where
+from jitgraph.xp.flags import flags
 from jitgraph.xp.indexing import getitem
 from jitgraph.xp.joining import concatenate, vstack
+from jitgraph.xp.merging import Unsure, is_fortran
 from jitgraph.xp.reductions import all, any, argmax
 from jitgraph.xp.scalars import BUILTIN_TABLE
 from jitgraph.xp.selecting import compress
@@ -61,7 +63,15 @@ def _axis_and_array(arr: Any, axis: Any, what: str) -> tuple[Tensor, int]:
 
 def like_source(made: Any, x: Tensor) -> Any:
     """A new array in the memory order that NumPy gives it: Fortran's where `x` has that, else C."""
-    return asfortranarray(made) if is_fortran(x) else made
+    return asfortranarray(made) if seems_fortran(x) else made
+
+
+def seems_fortran(x: Tensor) -> bool:
+    """Whether it lies in Fortran order alone; where only the run knows, its type says (no value depends on it)."""
+    try:
+        return is_fortran(x)
+    except (Undecided, Unsure):
+        return x.type.layout.is_f
 
 
 def _slices(x: Tensor, axis: int, part: slice) -> Any:
@@ -346,17 +356,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 @numpy_function(np.isfortran)
 def isfortran(a: Any) -> bool:
     """Whether memory is in Fortran order and not in C order too: its layout says so, under a guard on its sizes."""
-    return is_fortran(a)
-
-
-def is_fortran(a: Tensor) -> bool:
-    """`isfortran` of a Tensor of any mode."""
-    t = a.type
-    if t.ndim < 2 or not t.layout.is_f or t.layout.is_c:
-        return False
-    mode = a._storage.mode
-    real = [d for d in t.shape if d != 1]
-    return len(real) > 1 and not [d for d in real if not mode.decide(">", d, 1)]
+    return bool(flags(a).fnc)
 
 
 def _is_at_most(mode: Any, size: DimLike, count: DimLike) -> bool:

@@ -25,7 +25,6 @@ from jitgraph.xp.core import (
     deliver,
     empty_result,
     mask_of,
-    memory_order,
     mode_in,
     np_kind,
     numpy_function,
@@ -180,7 +179,7 @@ def ufunc_result(result: Tensor, out: Any, kwargs: dict[str, Any]) -> Any:
         result = as_kind(tensor(result), "array")
     if out is not None:
         return deliver(result, out, casting, repeats=True)
-    return ordered(result, memory_order(kwargs.get("order", "K"), result))
+    return ordered(result, kwargs.get("order", "K"))
 
 
 def with_loop(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from jitgraph.ir.types import Layout
+from jitgraph.ir.builder import Undecided
 from jitgraph.modes import TraceMode
 from jitgraph.tensor import Tensor, _convert, dim_tensor, is_writable
+from jitgraph.xp.merging import Unsure, is_contiguous
 
 _NAMES: Final = {
     "C_CONTIGUOUS": "c_contiguous", "C": "c_contiguous", "CONTIGUOUS": "c_contiguous", "F_CONTIGUOUS": "f_contiguous",
@@ -30,21 +31,17 @@ class Flags:
 
     @property
     def c_contiguous(self) -> bool:
-        layout = self._x.type.layout
-        return layout.is_c or self._is_dense_by_size(layout)
+        return self._lies("C")
 
     contiguous = c_contiguous
 
     @property
     def f_contiguous(self) -> bool:
-        layout = self._x.type.layout
-        if layout.is_f:
-            return True
-        return self._is_dense_by_size(layout)
+        return self._lies("F")
 
     @property
     def fnc(self) -> bool:
-        return self.f_contiguous and not self.c_contiguous
+        return not self.c_contiguous and self.f_contiguous
 
     @property
     def forc(self) -> bool:
@@ -76,7 +73,7 @@ class Flags:
 
     @property
     def farray(self) -> bool:
-        return self.behaved and self.f_contiguous and not self.c_contiguous
+        return self.behaved and self.fnc
 
     @property
     def owndata(self) -> bool:
@@ -86,21 +83,15 @@ class Flags:
             return True
         return self._unknown("whether an argument owns its memory")
 
-    def _is_dense_by_size(self, layout: Layout) -> bool:
-        """Whether memory that lies in another order is contiguous all the same, for its sizes are 0 or 1."""
-        sizes = [d for d in self._x.type.shape if d != 1]
-        if any(self._mode.decide("==", d, 0) for d in sizes):
-            return True
-        if all(self._mode.decide(">", d, 1) for d in sizes):
-            if len(sizes) < 2 and layout.is_dense:
-                return True
-            if layout.breaks and self._x._steps:
-                self._unknown("whether a slice leaves gaps")
-            return False
-        return self._unknown("the contiguity of an array with an axis of at most one element")
+    def _lies(self, order: str) -> bool:
+        x = self._x
+        try:
+            return is_contiguous(x, order) or any(self._mode.decide("==", d, 0) for d in x.type.shape)
+        except (Undecided, Unsure):
+            return self._unknown("the contiguity of an array whose sizes or strides are data")
 
     def _unknown(self, what: str) -> NoReturn:
-        self._mode.fail(f"{what} is known only when the compiled code runs", "test it before the call.")
+        self._mode.leave(f"{what} is known only when the compiled code runs", "test it before the call.")
 
 
 def flags(x: Tensor) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain, combinations, pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from jitgraph.ir.builder import Undecided
 from jitgraph.ir.dims import DimLike
@@ -39,9 +39,7 @@ def mergeable(x: Tensor, shape: Shape) -> Tensor | None:
     t = x.type
     if not isinstance(mode, TraceMode):
         return None
-    base, seen = x, IndexMap.identity(t.shape)
-    if x._steps and isinstance(x._steps[-1], IndexMap):
-        base, seen = make(x._storage, x._steps[:-1]), x._steps[-1]
+    base, seen = _base_of(x)
     try:
         axes = [k for k, d in enumerate(t.shape) if not mode.decide("==", d, 1)]
         runs = _runs(mode, axes, t.shape, shape)
@@ -52,6 +50,13 @@ def mergeable(x: Tensor, shape: Shape) -> Tensor | None:
     except Undecided:
         pass
     return None
+
+
+def _base_of(x: Tensor) -> tuple[Tensor, IndexMap]:
+    """What `x` is the last view of, and this view."""
+    if x._steps and isinstance(x._steps[-1], IndexMap):
+        return make(x._storage, x._steps[:-1]), x._steps[-1]
+    return x, IndexMap.identity(x.type.shape)
 
 
 Run: TypeAlias = tuple[list[int], DimLike]
@@ -151,16 +156,105 @@ def _merged(base: Tensor, seen: IndexMap, wide: list[int], runs: list[Run]) -> T
     return view_of(flat, IndexMap(tuple(shape[k] for k in kept), tuple(axes)))
 
 
-# --- axes of one element
+# --- one piece
+
+
+def is_contiguous(x: Tensor, order: str) -> bool:
+    """Whether `x` lies in one piece in this order, "C" or "F", for the sizes at hand: where axes have one element, more
+    arrays do than their type says, and a slice of all there is leaves no gaps. Empty arrays count by their type.
+
+    Raises:
+        Undecided: sizes that are data decide it.
+        Unsure: see there.
+    """
+    mode, t = x._storage.mode, x.type
+    if t.is_contiguous(order) or not isinstance(mode, TraceMode):
+        return t.is_contiguous(order)
+    base, seen = _base_of(x)
+    wide: list[int] = []
+    undecided: Undecided | None = None
+    for k, d in enumerate(t.shape):
+        try:
+            if mode.decide("==", d, 1):
+                continue
+        except Undecided as error:
+            undecided = error
+        wide.append(k)
+    if order == "F":
+        wide.reverse()
+    innermost = not wide or _is_innermost(mode, base.type, seen, wide[-1])
+    if innermost and all(_continue(mode, t, base, seen, a, b) for a, b in pairwise(wide)):
+        return True
+    if undecided is not None:
+        raise undecided
+    return False
+
+
+def _is_innermost(mode: TraceMode, base: TensorType, seen: IndexMap, axis: int) -> bool:
+    """Whether a step along this axis of the view `seen` is one element."""
+    layout = base.layout
+    places = [p for p, k in enumerate(layout.order) if seen.axes[k].axis == axis]
+    if len(places) != 1:
+        return False
+    p = places[0]
+    k = layout.order[p]
+    if k in (*layout.zero, *layout.negative) or any(q >= p for q in layout.breaks):
+        return False
+    return mode.decide("==", seen.axes[k].step * product([base.shape[j] for j in layout.order[p + 1 :]]), 1)
+
+
+def is_fortran(x: Tensor) -> bool:
+    """Whether `x` lies in Fortran order and not in C order too, for the sizes at hand.
+
+    Raises:
+        Undecided: sizes that are data decide it.
+        Unsure: see there.
+    """
+    t = x.type
+    if sum(d != 1 for d in t.shape) < 2 or t.layout.is_c:
+        return False
+    if not is_contiguous(x, "F") or is_contiguous(x, "C"):
+        return False
+    return not any(x._storage.mode.decide("==", d, 0) for d in t.shape)  # an empty array lies in every order
+
+
+def order_for(order: Any, x: Tensor) -> str:
+    """`order=` as "C", "F" or "K", where "A" is Fortran's for an array that lies so and not in C order too.
+
+    Raises:
+        ShapeError: another word.
+    """
+    found = memory_order(order)
+    if found != "A":
+        return found
+    try:
+        return "F" if is_fortran(x) else "C"
+    except (Undecided, Unsure):
+        if x.type.layout.is_f:  # where it lies in both orders, nobody sees which one is taken
+            return "F"
+        mode = x._storage.mode
+        assert isinstance(mode, TraceMode)
+        mode.leave("the order of memory of an array whose sizes or strides are data", "name the order, 'C' or 'F'.")
 
 
 def ordered(x: Tensor, order: str) -> Tensor:
-    """`x`, or a copy where "C" or "F" asks for another order in memory."""
-    order = memory_order(order, x)
-    if order == "K" or x.type.ndim == 0 or x.type.is_contiguous(order):
+    """`x`, or a copy where "C", "F" or "A" asks for another order in memory."""
+    order = order_for(order, x)
+    if order == "K" or x.type.is_contiguous(order):
         return x
-    copied = apply(R("copy"), x, order=order)
-    return copied if narrowed(x, copied, lambda t: t.is_contiguous(order)) is None else x
+    try:
+        return x if is_contiguous(x, order) else apply(R("copy"), x, order=order)
+    except Undecided:
+        copied = apply(R("copy"), x, order=order)
+        return copied if narrowed(x, copied, lambda t: t.is_contiguous(order)) is None else x
+    except Unsure:
+        copied, mode = apply(R("copy"), x, order=order), x._storage.mode
+        assert isinstance(mode, TraceMode)
+        mode.watch(copied._storage, [x._storage])
+        return copied  # type: ignore[no-any-return]
+
+
+# --- axes of one element
 
 
 def narrowed(x: Tensor, copied: Tensor, fits: Callable[[TensorType], bool]) -> Tensor | None:

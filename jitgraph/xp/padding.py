@@ -21,7 +21,7 @@ from jitgraph.xp.core import (
     tensor,
 )
 from jitgraph.xp.creation import arange, full_of
-from jitgraph.xp.editing import is_fortran, like_source
+from jitgraph.xp.editing import like_source, seems_fortran
 from jitgraph.xp.elementwise import clip
 from jitgraph.xp.indexing import getitem
 from jitgraph.xp.selecting import take
@@ -105,7 +105,7 @@ def _surrounded(x: Tensor, widths: list[tuple[Any, Any]], values: list[tuple[Any
     sizes = [d if isinstance(d, int) else dim_tensor(mode, d) for d in x.type.shape]
     shape = tuple(left + size + right for size, (left, right) in zip(sizes, widths, strict=True))
     zero = np.zeros((), x.type.dtype)[()]
-    out = full_of(mode, zero, tuple(size_of(d) for d in shape), x.type.dtype, "F" if is_fortran(x) else "C")
+    out = full_of(mode, zero, tuple(size_of(d) for d in shape), x.type.dtype, "F" if seems_fortran(x) else "C")
     middle = [slice(left, left + size) for size, (left, _) in zip(sizes, widths, strict=True)]
     assign(getitem(out, (*middle, ...)), x)
     for axis, (left, right) in enumerate(widths):

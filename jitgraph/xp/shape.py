@@ -48,7 +48,7 @@ from jitgraph.xp.core import (
     tensor,
     view_tensor,
 )
-from jitgraph.xp.merging import Unsure, drop_axes, mergeable, narrowed, ordered
+from jitgraph.xp.merging import Unsure, drop_axes, mergeable, narrowed, order_for, ordered
 
 
 def place_of(x: Tensor) -> Any:
@@ -69,7 +69,7 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
     Raises:
         ShapeError: the number of elements differs.
     """
-    if order == "F" or (order == "A" and memory_order("A", x) == "F"):
+    if order == "F" or (order == "A" and order_for(order, x) == "F"):
         turned = reshape_to(transpose(x), tuple(reversed(shape)))
         return transpose(turned)  # type: ignore[no-any-return]
     own = x.type.shape
@@ -188,7 +188,7 @@ def set_shape(x: Tensor, shape: Any) -> None:
 @numpy_function(np.ravel, views=True)
 def ravel(a: Any, order: str = "C") -> Any:
     x = view_tensor(a)
-    order = memory_order(order, x)
+    order = order_for(order, x)
     if order == "K":
         x, order = transpose(x, _as_it_lies(x)), "C"
     x = ordered(x, order)  # where a reshape may still be a view
@@ -204,7 +204,7 @@ def _as_it_lies(x: Tensor) -> tuple[int, ...]:
 def flatten(a: Any, order: str = "C") -> Any:
     """A fresh 1-D copy."""
     x = view_tensor(a)
-    order = memory_order(order, x)
+    order = order_for(order, x)
     if order == "K":
         x, order = transpose(x, _as_it_lies(x)), "C"
     return reshape_to(apply(R("copy"), x, order=order), (product(x.type.shape),), order)
@@ -579,7 +579,7 @@ def converted(
         return ordered(cast(x, wanted), order)
     if x.type.kind != "array" or not copy:
         return ordered(x, order)
-    return apply(R("copy"), x, order=memory_order(order, x))
+    return apply(R("copy"), x, order=order_for(order, x))
 
 
 def as_value(x: Tensor) -> Tensor:

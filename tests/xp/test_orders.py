@@ -73,3 +73,72 @@ def test_dtype_of_folds(name: str, dtype: str) -> None:
     for a, b in zip(jg.jit(folds)(x), wanted, strict=True):
         assert type(a) is type(b)
         np.testing.assert_array_equal(a, b, strict=True)
+
+
+_SLICED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "gathered": lambda x: x[1:, np.array([0, 0])],
+    "permuted": lambda x: x.transpose(1, 2, 0),
+    "some rows": lambda x: x[:2],
+    "some columns": lambda x: x[:, :2],
+    "columns of columns": lambda x: x[:, :2][:, :1],
+    "last axis": lambda x: x[..., :2],
+    "every other": lambda x: x[..., ::2],
+    "reversed": lambda x: x[:, ::-1],
+    "picked": lambda x: x[:, 0],
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
+    "of a result": lambda x: (x.T + 1)[1:],
+}
+_SHAPES = [(2, 2, 2), (2, 3, 4), (1, 3, 4), (3, 1, 4), (3, 4, 1), (1, 1, 3), (2, 1, 2), (1, 2, 1), (1, 1, 1), (0, 2, 3)]
+
+
+@pytest.mark.parametrize("name", _SLICED)
+def test_contiguous_by_size(name: str) -> None:
+    """What lies in one piece for the sizes at hand alone: its order, what shares its memory, its flags."""
+    view = _SLICED[name]
+
+    def arrays(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        v = view(x)
+        return (
+            v,
+            np.ravel(v),
+            v.ravel("A"),
+            v.reshape(-1, order="A"),
+            v.flatten("A"),
+            np.asfortranarray(v),
+            np.ascontiguousarray(v),
+            np.zeros_like(v, order="A"),
+        )
+
+    def flags(x: np.ndarray) -> tuple[bool, ...]:
+        v = view(x)
+        return v.flags.c_contiguous, v.flags.f_contiguous, v.flags.fnc, np.isfortran(v)
+
+    compiled, told = jg.jit(arrays), jg.jit(flags)
+    for shape in _SHAPES:
+        for order in "CF":
+            x = np.asarray(np.arange(24.0)[: np.prod(shape)].reshape(shape), order=order)
+            wanted, found = arrays(x), compiled(x)
+            for a, b in zip(found, wanted, strict=True):
+                np.testing.assert_array_equal(a, b, strict=True)
+                assert b.size == 0 or _steps(a) == _steps(b)
+            shared = [[np.shares_memory(a, b) for a in (*wanted, x)] for b in wanted]
+            assert [[np.shares_memory(a, b) for a in (*found, x)] for b in found] == shared, (shape, order)
+            assert told(x) == flags(x)
+
+
+def _steps(x: np.ndarray) -> list[int]:
+    """The strides that a program can see: of axes of more than one element."""
+    return [step for step, size in zip(x.strides, x.shape, strict=True) if size > 1]
+
+
+@pytest.mark.filterwarnings("ignore:.*the order of memory of an array whose sizes")
+def test_order_of_sizes_that_are_data() -> None:
+    """In Python: one row alone lies in another order."""
+
+    def f(x: np.ndarray) -> np.ndarray:
+        return x[x[:, 0, 0] > 2].transpose(2, 0, 1).reshape(-1, order="A")
+
+    compiled = jg.jit(f)
+    for count in (3, 1, 2):
+        x = np.arange(12.0).reshape(3, 2, 2) - 4 * (3 - count)
+        np.testing.assert_array_equal(compiled(x), f(x), strict=True)
