@@ -98,14 +98,18 @@ class TraceMode(Sizes):
         return block, block.last
 
     def drop_checks(self, mark: tuple[Block, Op | None]) -> None:
-        """Take back the checks of sizes since `mark`, of a ufunc that is refused: NumPy looks at dtypes first."""
+        """Take back the checks of sizes since `mark`, of a ufunc that is refused: NumPy looks at dtypes first.
+
+        What would compute with those sizes goes, too.
+        """
         block, last = mark
         if self.builder.block is not block:
             return
         for op in block.ops_back():
             if op is last:
                 break
-            if op.name == "check" and self.builder.graph.sites[op.attrs["site"]].error != "deoptimise":
+            dropped = op.name == "check" and self.builder.graph.sites[op.attrs["site"]].error != "deoptimise"
+            if dropped or (op.defn.has(Trait.PURE) and not any(r.uses for r in op.results)):
                 self.builder.graph.erase(op)
 
     def _apply_in_order(self, defn: OpDef, values: Sequence[Any], attrs: dict[str, Any]) -> tuple[Value, ...]:

@@ -161,7 +161,7 @@ def _merged(base: Tensor, seen: IndexMap, wide: list[int], runs: list[Run]) -> T
 
 def is_contiguous(x: Tensor, order: str) -> bool:
     """Whether `x` lies in one piece in this order, "C" or "F", for the sizes at hand: where axes have one element, more
-    arrays do than their type says, and a slice of all there is leaves no gaps. Empty arrays count by their type.
+    arrays do than their type says, a slice of all there is leaves no gaps, and what is empty lies in any order.
 
     Raises:
         Undecided: sizes that are data decide it.
@@ -187,7 +187,15 @@ def is_contiguous(x: Tensor, order: str) -> bool:
         return True
     if undecided is not None:
         raise undecided
-    return False
+    return is_empty(x)
+
+
+def is_empty(x: Tensor) -> bool:
+    """Whether it has no element, for the sizes at hand; not if data decide it."""
+    try:
+        return any(x._storage.mode.decide("==", d, 0) for d in x.type.shape)
+    except Undecided:
+        return False
 
 
 def _is_innermost(mode: TraceMode, base: TensorType, seen: IndexMap, axis: int) -> bool:
@@ -213,9 +221,7 @@ def is_fortran(x: Tensor) -> bool:
     t = x.type
     if sum(d != 1 for d in t.shape) < 2 or t.layout.is_c:
         return False
-    if not is_contiguous(x, "F") or is_contiguous(x, "C"):
-        return False
-    return not any(x._storage.mode.decide("==", d, 0) for d in t.shape)  # an empty array lies in every order
+    return is_contiguous(x, "F") and not is_contiguous(x, "C")
 
 
 def order_for(order: Any, x: Tensor) -> str:

@@ -22,6 +22,7 @@ from jitgraph.tensor import (
     Tensor,
     apply,
     dim_tensor,
+    is_writable,
     mode_of,
     plain,
     read,
@@ -48,7 +49,7 @@ from jitgraph.xp.core import (
     tensor,
     view_tensor,
 )
-from jitgraph.xp.merging import Unsure, drop_axes, mergeable, narrowed, order_for, ordered
+from jitgraph.xp.merging import Unsure, drop_axes, is_empty, mergeable, narrowed, order_for, ordered
 
 
 def place_of(x: Tensor) -> Any:
@@ -94,7 +95,10 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
         if seen is not None:
             return seen
         narrow = narrowed(x, made, lambda t: reshape_view_layout(t, (product(t.shape),)) is not None)
-        return made if narrow is None else reshape_to(narrow, shape)
+        if narrow is not None:
+            return reshape_to(narrow, shape)
+        if not is_writable(x) and is_empty(x):
+            made._storage.writable = False  # NumPy's is a view, of nothing
     return made
 
 
@@ -114,6 +118,7 @@ def _strided_view(mode: TraceMode, x: Tensor, shape: Shape) -> Tensor | None:
     seen = reshape_of(merged, narrow)
     if seen._storage is not x._storage:  # a view, but of no layout that types can say
         mode.watch(seen._storage, [x._storage])
+        seen._storage.writable = is_writable(x)
     return seen
 
 

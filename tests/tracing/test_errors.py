@@ -417,3 +417,19 @@ def test_errors_that_are_certain_hold_what_python_puts_in_them(k):
             for a, b in ((mine, its), (mine.__cause__, its.__cause__)):
                 assert repr(a) == repr(b)
             np.testing.assert_array_equal(x, y)
+
+
+def test_a_refused_ufunc_leaves_nothing_that_computes() -> None:
+    """NumPy looks at the dtypes first; views of sizes that nobody has checked are not left in the graph."""
+
+    def f(x, y):
+        n = 0
+        while n < 2 and not np.any(x > 50):
+            n += 1
+        v = np.argwhere(y)[:, 0] > 2.5
+        v[:] *= np.clip(3, x, 3)
+        return v
+
+    graph = Jit(f).trace(np.ones((3, 3), complex), np.ones(4)).graph
+    assert not [op for op in graph.walk() if op.name == "mul"]
+    assert [site.error for site in graph.sites if "Cannot cast" in site.message] == ["DTypeError"]

@@ -142,3 +142,21 @@ def test_order_of_sizes_that_are_data() -> None:
     for count in (3, 1, 2):
         x = np.arange(12.0).reshape(3, 2, 2) - 4 * (3 - count)
         np.testing.assert_array_equal(compiled(x), f(x), strict=True)
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0), (0, 0), (2, 2)])
+def test_nothing_lies_in_every_order(shape: tuple[int, int]) -> None:
+    """Reshapes of nothing are views: read-only where the array is; an order needs no copy."""
+
+    def views(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        return x.T.reshape(-1), x.T.ravel(), np.ravel(x, "F"), x.T.reshape(x.shape)
+
+    def orders(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        return np.asfortranarray(x), np.ascontiguousarray(x)
+
+    x = np.ones(shape)
+    for writable in (True, False):
+        x.flags.writeable = writable
+        flags = [v.flags.writeable for v in views(x)]
+        assert [v.flags.writeable for v in jg.jit(views)(x)] == flags
+        assert [v is x for v in jg.jit(orders)(x)] == [v is x for v in orders(x)]
