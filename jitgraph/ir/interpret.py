@@ -22,7 +22,7 @@ from jitgraph.records import dataclass, field
 
 
 class Deoptimise(Exception):  # noqa: N818 - no error: an instruction to run the call in plain Python
-    """A check of a "deoptimise" site failed."""
+    """A check of a "deoptimise" site failed: its message, and perhaps its number."""
 
 
 Host = Callable[..., Any]
@@ -52,11 +52,11 @@ def interpret(
     return returned[:fresh], returned[fresh:]
 
 
-def exception_of(site: Site, message: str, values: Sequence[Any] = ()) -> BaseException:
+def exception_of(site: Site, message: str, values: Sequence[Any] = (), number: int | None = None) -> BaseException:
     """The exception a site names: a class of the user's, a builtin or a class of `jitgraph.errors`."""
     error = site.error
     if error == "deoptimise":
-        return Deoptimise(message)
+        return Deoptimise(message, number)
     if isinstance(site.call, errors.Recipe):
         return site.call.make(values)
     found = getattr(errors, error, None) or getattr(builtins, error, None)
@@ -285,13 +285,13 @@ def _check(run: Evaluation, op: Op) -> Sequence[Any]:
         site = run.graph.sites[op.attrs["site"]]
         at = tuple(np.argwhere(~np.broadcast_to(holds, holds.shape))[0]) if holds.ndim else ()
         shown = [np.broadcast_to(v, holds.shape)[at] if holds.ndim else v for v in values]
-        raise exception_of(site, site.message.format(*shown), shown)
+        raise exception_of(site, site.message.format(*shown), shown, op.attrs["site"])
     return ()
 
 
 def _raise(run: Evaluation, op: Op) -> Sequence[Any]:
     site = run.graph.sites[op.attrs["site"]]
-    raise exception_of(site, site.message.format(*run.operands(op)), run.operands(op))
+    raise exception_of(site, site.message.format(*run.operands(op)), run.operands(op), op.attrs["site"])
 
 
 def _host_call(run: Evaluation, op: Op) -> Sequence[Any]:

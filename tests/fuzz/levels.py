@@ -45,7 +45,7 @@ from tests.fuzz.programs import Fuzzed
 from tests.loop_programs import copied
 
 #: Names of functions whose zeros have no promised sign.
-_FREE_ZERO = ("max", "min", "clip")
+FREE_ZERO = ("max", "min", "clip")
 _SHRINK_SECONDS, _INTERPRET_SECONDS = 3, 4
 LEVELS = ("graph", "passes", "loops", "schedule", "machine code")
 
@@ -232,7 +232,7 @@ def check(program: Fuzzed, counts: Counts | None = None, interpreted: Sequence[s
 def _check(program: Fuzzed, counts: Counts, interpreted: Sequence[str], stages: dict[int, Stages]) -> Difference | None:
     fn = program.function()
     jitted = jg.jit(fn, numerics="numpy")
-    free_zero = any(name in program.source for name in _FREE_ZERO)
+    free_zero = any(name in program.source for name in FREE_ZERO)
     known: dict[int, Levels] = {}
     for call in range(len(program.calls)):
         given = program.make(call)
@@ -253,7 +253,7 @@ def _check(program: Fuzzed, counts: Counts, interpreted: Sequence[str], stages: 
         if served is None:
             counts.levels["plain Python"] += 1
             if what:
-                return Difference(program, call, _shown(what, expected, found), "capture")
+                return Difference(program, call, shown(what, expected, found), "capture")
             continue
         levels = known.setdefault(id(served), Levels(served, stages.get(id(served.graph))))
         for level in interpreted:
@@ -276,11 +276,11 @@ def _check(program: Fuzzed, counts: Counts, interpreted: Sequence[str], stages: 
             elif other:
                 blame = {"passes": _pass_to_blame, "schedule": _loop_pass_to_blame}.get(level)
                 stage = blame(levels, program, call) if blame else {"graph": "capture"}.get(level, level)
-                return Difference(program, call, _shown(other, expected, outcome), stage)
+                return Difference(program, call, shown(other, expected, outcome), stage)
         counts.levels["machine code"] += 1
         if what:
             plain = difference(given, expected, found, free_zero=free_zero, memory=False)
-            return Difference(program, call, _shown(what, expected, found), "machine code" if plain else "capture")
+            return Difference(program, call, shown(what, expected, found), "machine code" if plain else "capture")
         if call == 0 and found.error is None:
             try:
                 bad_text(served.graph)
@@ -289,7 +289,7 @@ def _check(program: Fuzzed, counts: Counts, interpreted: Sequence[str], stages: 
     return None
 
 
-def _shown(what: str, expected: Outcome, found: Outcome) -> str:
+def shown(what: str, expected: Outcome, found: Outcome) -> str:
     """With the traceback of an error that only we raise."""
     if found.error is None or expected.error is not None:
         return what

@@ -23,9 +23,10 @@ from functools import partial
 from typing import Any
 
 from jitgraph.config import config
+from tests.fuzz import captured
 from tests.fuzz.grammar import DEFAULT_FEATURES, FEATURES
-from tests.fuzz.levels import LEVELS, Counts, Unsupported, check, shrink
-from tests.fuzz.programs import draw
+from tests.fuzz.levels import LEVELS, Counts, Difference, Unsupported, check, shrink
+from tests.fuzz.programs import Fuzzed, draw
 
 #: A program that takes more seconds of the processor is a fault, as is one that waits; one that needs more memory fails.
 _SECONDS, _WAIT, _BYTES = 60, 600, 8 << 30
@@ -33,8 +34,11 @@ _SECONDS, _WAIT, _BYTES = 60, 600, 8 << 30
 _RECALLED = 100
 
 
-def child(seeds: range, features: frozenset[str], shrinks: bool, quick: bool, levels: tuple[str, ...]) -> None:
-    """Check programs at some levels and as machine code (no verifier if `quick`); what is found goes to stdout, line by line."""
+def child(seeds: range, features: frozenset[str], shrinks: bool, quick: bool, levels: tuple[str, ...] | None) -> None:
+    """Check programs at some levels and as machine code (no verifier if `quick`), or as they are captured only (None).
+
+    What is found goes to stdout, line by line.
+    """
     faulthandler.enable()
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
@@ -45,7 +49,7 @@ def child(seeds: range, features: frozenset[str], shrinks: bool, quick: bool, le
             counts = Counts()
             start = time.perf_counter()
             try:
-                found = check(draw(seed, features), counts, levels)
+                found = _check(draw(seed, features), counts, levels)
                 if found is not None:
                     limits(0, 0)
                     found = check(draw(seed, features)) or found  # at all levels, to say which stage is to blame
@@ -61,6 +65,13 @@ def child(seeds: range, features: frozenset[str], shrinks: bool, quick: bool, le
                 print(f"LAYOUT {seed} {text}", flush=True)
             print(f"COUNTS {json.dumps({**counts.levels, 'programs': 1})}", flush=True)
     print("DONE", flush=True)
+
+
+def _check(program: Fuzzed, counts: Counts, levels: tuple[str, ...] | None) -> Difference | None:
+    if levels is not None:
+        return check(program, counts, levels)
+    with captured.interpreted():
+        return captured.check(program, counts)
 
 
 def limits(seconds: int, wait: int) -> None:
@@ -119,7 +130,7 @@ def job(seeds: range, given: argparse.Namespace, totals: Totals) -> None:
             "--jobs",
             str(step),
         ]
-        command += ["--no-shrink"] * given.no_shrink + ["--quick"] * given.quick
+        command += ["--no-shrink"] * given.no_shrink + ["--quick"] * given.quick + ["--captured"] * given.captured
         command += ["--with", given.features, "--levels", given.levels]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
@@ -196,6 +207,7 @@ def main() -> int:
     )
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--quick", action="store_true", help="machine code only, no verifier: more programs in a time")
+    parser.add_argument("--captured", action="store_true", help="no code at all: the captured graphs, interpreted")
     parser.add_argument(
         "--levels",
         default=",".join(LEVELS[:-1]),
@@ -207,7 +219,8 @@ def main() -> int:
     given: Any = parser.parse_args()
     if given.child:
         seeds = range(given.seed, given.count, given.jobs)
-        child(seeds, features_of(given), not given.no_shrink, given.quick, levels_of(given))
+        levels = None if given.captured else levels_of(given)
+        child(seeds, features_of(given), not given.no_shrink, given.quick or given.captured, levels)
         return 0
     if given.recall:
         return recall_run(given)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from unittest import mock
+
 import numpy as np
 import pytest
 
 from jitgraph.config import config
+from tests.fuzz import captured
 from tests.fuzz.arguments import Argument
 from tests.fuzz.compare import Outcome, difference, layout_difference, undefined, value_difference
 from tests.fuzz.grammar import CONTAINERS_FROM
@@ -49,6 +53,22 @@ def test_fixed_seeds_with_containers() -> None:
         found = check(draw(seed), counts, ("graph",))
         assert found is None, str(found)
     assert counts.levels["machine code"] > 2 * counts.levels["plain Python"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_programs_as_captured() -> None:
+    """The interpreter in place of machine code says the same; what it computes is what is compared."""
+    counts = Counts()
+    with captured.interpreted():
+        for seed in range(20_500, 20_500 + _IN_BLOCK):
+            with contextlib.suppress(Unsupported):
+                found = captured.check(draw(seed), counts)
+                assert found is None, str(found)
+        program = Fuzzed(1, [_F], ["v = a0 + 1"], [_SIZES], "v")
+        assert captured.check(program, counts) is None
+        with mock.patch.object(captured, "interpret", lambda graph, args, hosts: ([args[0]], [])):
+            assert "elements differ" in str(captured.check(program, counts))
+    assert counts.levels["graph"] > 3 * _IN_BLOCK
 
 
 def test_a_seed_draws_the_same_program_again() -> None:
