@@ -77,8 +77,8 @@ class Jit:
             with np.errstate(all="ignore"):
                 returned = run.block(graph.body, [run.env[a] for a in graph.args])
         except Deoptimise as other:
-            if str(other).startswith("assumption "):  # the call goes another way than the trace assumed
-                number = int(str(other).split()[1])
+            if other.args[0].startswith("assumption "):  # the call goes another way than the trace assumed
+                number = int(other.args[0].split()[1])
                 path = (*known.path[:number], not known.path[number])
                 return self.run(self.trace(*args, path=path, **kwargs), leaves, args, kwargs)
             self.deoptimised += 1
