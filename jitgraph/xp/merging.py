@@ -187,10 +187,10 @@ def is_contiguous(x: Tensor, order: str) -> bool:
         return True
     if undecided is not None:
         raise undecided
-    return is_empty(x)
+    return is_known_empty(x)
 
 
-def is_empty(x: Tensor) -> bool:
+def is_known_empty(x: Tensor) -> bool:
     """Whether it has no element, for the sizes at hand; not if data decide it."""
     try:
         return any(x._storage.mode.decide("==", d, 0) for d in x.type.shape)

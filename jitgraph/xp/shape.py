@@ -49,7 +49,7 @@ from jitgraph.xp.core import (
     tensor,
     view_tensor,
 )
-from jitgraph.xp.merging import Unsure, drop_axes, is_empty, mergeable, narrowed, order_for, ordered
+from jitgraph.xp.merging import Unsure, drop_axes, is_known_empty, mergeable, narrowed, order_for, ordered
 
 
 def place_of(x: Tensor) -> Any:
@@ -97,7 +97,7 @@ def reshape_to(x: Tensor, shape: Shape, order: str = "C") -> Tensor:
         narrow = narrowed(x, made, lambda t: reshape_view_layout(t, (product(t.shape),)) is not None)
         if narrow is not None:
             return reshape_to(narrow, shape)
-        if not is_writable(x) and is_empty(x):
+        if not is_writable(x) and is_known_empty(x):
             made._storage.writable = False  # NumPy's is a view, of nothing
     return made
 
