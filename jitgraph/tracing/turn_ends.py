@@ -5,7 +5,7 @@ The functions answer whether it fits, and note what the next attempt carries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,12 +165,18 @@ def _compare_new(region: Region, name: str, end: Any) -> bool:
     region.names[name].wholes, region.names[name].moves = wholes, any(stays) and not keeps
     region.names[name].options = () if is_returned(name) else carried_options.options_in(region, end)
     region.names[name].read_only |= protected(leaves)
+    return _fit_new(region, region.names[name], leaves)
+
+
+def _fit_new(region: Region, carried: Carried, leaves: Sequence[Any]) -> bool:
+    """What the arrays that a name is from now on may be is known; whether no attempt will carry it: no type holds."""
+    inner = region._inner()
     for k, x in enumerate(leaves):
-        if not stays[k] and k not in wholes:
-            same_arrays.fits_origins(region, region.names[name], k, x)
-        if sized[k] and region.names[name].types[k] is not None:  # no type holds for all turns
-            del region.names[name]
-            region.sized_inside.add(name)
+        if carried.types[k] is not None and k not in carried.wholes:
+            same_arrays.fits_origins(region, carried, k, x)
+        if carried.types[k] is not None and not inner.isdisjoint(_shape_symbols(x)):
+            del region.names[carried.name]
+            region.sized_inside.add(carried.name)
             return True
     return False
 
@@ -246,7 +252,7 @@ def _compare_carried(region: Region, carried: Carried, end: Any) -> bool:
             and carried_kinds.as_output(region, region.before.get(name), None, [have], [None]) is not None
         ):
             turn_starts.output(region, name, region.before.get(name), None, [have], read=False)
-            return False
+            return _fit_new(region, region.names[name], leaves)
         elif have != t:
             joined = None if have is None else join(region.mode, t, have)
             value = x._storage.value if type(x) is Tensor else x
@@ -259,8 +265,7 @@ def _compare_carried(region: Region, carried: Carried, end: Any) -> bool:
                 if not _is_overwritten(region, carried, k, value):
                     raise Changed(carried.name, t, x)
                 carried.read, carried.inits[k], carried.types[k] = False, None, dense(have)
-                fits = False
-                continue
+                return _fit_new(region, carried, leaves)
             joined = dense(joined)
             lies = t.kind == "array" and have is not None and not same_layout(t, have) and have.layout.is_dense
             if lies and carried.read and carried.tree is None and region._may_peel():

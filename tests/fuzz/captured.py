@@ -1,6 +1,6 @@
 """Programs as they are captured: the interpreter of the graph stands in for machine code behind the dispatcher.
 
-Without code generation, passes and verifier, five times as many programs run in a time; most faults are in the capture.
+Without code generation and passes, five times as many programs run in a time; most faults are in the capture.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from jitgraph import errors, specialise
 from jitgraph.config import config
 from jitgraph.ir.graph import Graph
 from jitgraph.ir.interpret import Deoptimise, Evaluation, interpret
+from jitgraph.ir.verifier import verify
 from tests.fuzz.compare import difference, run, undefined
 from tests.fuzz.levels import FREE_ZERO, Counts, Difference, Unsupported, shown
 from tests.fuzz.programs import Fuzzed
@@ -28,6 +29,7 @@ class Executable:
     """What `runtime.invoke` has of machine code, by the interpreter: a frame is the arguments."""
 
     def __init__(self, graph: Graph) -> None:
+        verify(graph)
         self.graph = graph
         self.hosts = {k: s.call for k, s in enumerate(graph.sites) if s.call is not None}
         self.mutates: Sequence[int] = graph.body.terminator.attrs.get("mutates", ())

@@ -630,6 +630,9 @@ FAILED = {
          "    if np.sum(v) > 0:", "        continue", "    v = float(np.max(v))"],
         "w", [Argument("array", "float64", ("n",), "broadcast", seed=141675795)],
     ),
+    "rows that a turn numbers, of a name that was an array of another rank": (
+        ["v = a0 + 1", "w = np.argwhere(a0)[:, 0]", "for i in range(1, w.shape[0]):", "    w = v[i : i + 2]"], "w", [_F2],
+    ),
     "an inner loop writes to what the outer one began its turn with": (
         ["v = a0 * 1.0", "for i in range(12):", "    a0[0] *= 2", "    w = 0", "    while w < 3 and np.sum(a0) < 1e6:", "        w += 1", "        v += v[::-1]", "        v = np.less_equal(a0, 2)"],
         "w, a0", [Argument("array", "int16", ("m",), "strided", seed=1)],
