@@ -208,7 +208,8 @@ def _is_innermost(mode: TraceMode, base: TensorType, seen: IndexMap, axis: int) 
     k = layout.order[p]
     if k in (*layout.zero, *layout.negative) or any(q >= p for q in layout.breaks):
         return False
-    return mode.decide("==", seen.axes[k].step * product([base.shape[j] for j in layout.order[p + 1 :]]), 1)
+    inner = product([base.shape[j] for j in layout.order[p + 1 :] if j not in layout.zero])
+    return mode.decide("==", seen.axes[k].step * inner, 1)
 
 
 def is_fortran(x: Tensor) -> bool:

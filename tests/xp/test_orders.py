@@ -144,6 +144,21 @@ def test_order_of_sizes_that_are_data() -> None:
         np.testing.assert_array_equal(compiled(x), f(x), strict=True)
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (5, 4), (4, 1), (3, 4)])
+def test_one_row_of_a_broadcast_argument(shape: tuple[int, int]) -> None:
+    """It lies in one piece, for it has no row that repeats; its views are read-only as it is."""
+
+    def f(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        v = x[:-3]
+        return np.ravel(v), v.reshape(-1), np.ascontiguousarray(v), v.T.ravel("F"), x[:, :-3].ravel()
+
+    x = np.broadcast_to(np.arange(float(shape[1])), shape)
+    wanted, found = f(x), jg.jit(f)(x)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(a, b, strict=True)
+        assert a.size == 0 or (a.flags.writeable, np.shares_memory(a, x)) == (b.flags.writeable, np.shares_memory(b, x))
+
+
 @pytest.mark.parametrize("shape", [(0, 2), (2, 0), (0, 0), (2, 2)])
 def test_nothing_lies_in_every_order(shape: tuple[int, int]) -> None:
     """Reshapes of nothing are views: read-only where the array is; an order needs no copy."""
